@@ -1,0 +1,60 @@
+# Every target sets up what it needs: an environment in .venv, renewed when pyproject.toml changes.
+# PYTHON chooses the interpreter of a new .venv (`make clean` first to change it).
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test lint format bench docs clean
+
+help: ## Show this list
+	@echo "Usage: make TARGET [PYTHON=python3.12]"
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+run: $(VENV)/.ready-run ## Set up, compare five policies on a built-in trace, write bough-report.html
+	$(BIN)/bough demo
+
+test: lint ## Set up, then lint, types, architecture contracts and the whole test suite
+	$(BIN)/pytest -n 2
+
+lint: $(VENV)/.ready-test ## Lint, formatting, types and architecture contracts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.ready-test ## Format the code and repair what lint can repair
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(VENV)/.ready-test ## Measure: every script of bench/, each against a baseline run beside it
+	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+docs: $(VENV)/.ready-test ## Write docs/policies anew from the policy classes
+	$(BIN)/python docs/generate.py
+
+clean: ## Remove the environment, caches and results
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -f bough-report.html
+	find src tests bench docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@echo "Creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "bough needs Python 3.11 or newer: make PYTHON=python3.11 …" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready-run: pyproject.toml | $(BIN)/python
+	@echo "Installing bough into $(VENV)"
+	@$(PIP_INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.ready-test: pyproject.toml | $(BIN)/python
+	@echo "Installing bough and what its tests need into $(VENV)"
+	@$(PIP_INSTALL) --editable '.[dev,fast]'
+	@touch $@ $(VENV)/.ready-run

@@ -1,0 +1,96 @@
+"""The command line: a table of commands, each imported only when it is called.
+
+`bough --help` must answer at once, so the one-line help of every command is kept here beside
+the place of its code, and showing the list imports none of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from bough import __version__
+from bough.errors import BoughError, nearest
+
+#: Command name: where its click command is, and what it does in one line.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("bough.cli.demo:command", "Compare five policies on a built-in trace."),
+    "simulate": ("bough.cli.simulate:command", "Replay a trace on a cluster under policies."),
+    "sweep": ("bough.cli.sweep:command", "Simulate loads × policies × seeds in parallel."),
+    "trace": ("bough.cli.trace:command", "Describe, convert or generate traces."),
+    "policies": ("bough.cli.policies:command", "List the policies, or show one."),
+    "reproduce": ("bough.cli.reproduce:command", "Compare with published results."),
+}
+
+EXIT_BROKEN_PIPE = 1  # what click answers when it meets one first
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells expect
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            raise click.UsageError(f"no command {name!r} ({nearest(name, COMMANDS)})", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_text) for name, (_, help_text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", prog_name="bough")
+def cli() -> None:
+    """An elastic scheduler for deep-learning jobs."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; every foreseen failure is one line on stderr and an exit code."""
+    try:
+        code = cli.main(
+            args=None if argv is None else list(argv), prog_name="bough", standalone_mode=False
+        )
+        sys.stdout.flush()  # so that a closed pipe is noticed here and not at exit
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return EXIT_BAD_INPUT
+    except click.ClickException as error:
+        return _fail(error.format_message())
+    except BoughError as error:
+        return _fail(str(error))
+    except (click.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (`bough … | head`). Nothing is wrong; keep Python from
+        # complaining when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+    except OSError as error:
+        if error.filename is None:
+            raise
+        return _fail(f"{error.filename}: {error.strerror}")
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str) -> int:
+    print(f"bough: {message}", file=sys.stderr)
+    return EXIT_BAD_INPUT
