@@ -1,0 +1,52 @@
+"""Start-up time of `import bough` and `bough --help`, against an interpreter that does nothing.
+
+Prints the best of several runs, because what a busy machine adds is not ours. Exits with 1 when
+a limit is passed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+RUNS = 20
+HELP = "import sys; from bough.cli import main; sys.exit(main(['--help']))"
+#: What is measured: the code, and the most milliseconds it may take above bare Python (None: any).
+CASES: dict[str, tuple[str, float | None]] = {
+    "bare Python": ("pass", None),
+    "import bough": ("import bough", 60),
+    "import click": ("import click", None),
+    "bough --help": (HELP, 150),
+}
+
+
+def best_ms(code: str) -> float:
+    """The shortest of several fresh interpreters running `code`, in milliseconds."""
+    command = [sys.executable, "-c", code]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # fills the disk cache
+    times = []
+    for _ in range(RUNS):
+        started = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - started)
+    return min(times) * 1000
+
+
+def main() -> int:
+    measured = {name: best_ms(code) for name, (code, _) in CASES.items()}
+    bare = measured["bare Python"]
+    slow = 0
+    print(f"{'':14} {'ms':>7} {'above bare':>11} {'ratio':>6} {'limit':>6}")
+    for name, ms in measured.items():
+        limit = CASES[name][1]
+        above = ms - bare
+        verdict = "" if limit is None or above < limit else "  TOO SLOW"
+        slow += bool(verdict)
+        shown = "" if limit is None else f"{limit:.0f}"
+        print(f"{name:14} {ms:7.1f} {above:11.1f} {ms / bare:6.2f} {shown:>6}{verdict}")
+    return 1 if slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
