@@ -33,7 +33,9 @@ format: $(VENV)/.ready-test ## Format the code and repair what lint can repair
 	$(BIN)/ruff format
 
 bench: $(VENV)/.ready-test ## Measure: every script of bench/, each against a baseline run beside it
-	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+	@status=0; for script in bench/*.py; do \
+		echo "== $$script"; $(BIN)/python $$script || status=1; \
+	done; exit $$status
 
 docs: $(VENV)/.ready-test ## Write docs/policies anew from the policy classes
 	$(BIN)/python docs/generate.py
