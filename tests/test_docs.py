@@ -35,6 +35,22 @@ def test_links_lead_to_a_file(page: str) -> None:
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
+def test_every_knob_says_what_it_does() -> None:
+    undocumented = {
+        page: re.findall(r"^\| `(\w+)` .*\|  \|$", (ROOT / page).read_text(encoding="utf-8"), re.M)
+        for page in PAGES
+        if page.startswith("docs/policies/")
+    }
+    assert {page: knobs for page, knobs in undocumented.items() if knobs} == {}
+
+
+def test_architecture_names_files_that_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = text.partition("## The rooms")[2].partition("```\n\n")[0]
+    present = {path.name for path in (ROOT / "src").rglob("*.py")}
+    assert set(re.findall(r"\b\w+\.py\b", rooms)) - present == set()
+
+
 def test_commands_named_first_exist() -> None:
     """`make run` and `make test` open the README, and the Makefile has them."""
     named = re.findall(r"^make (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
