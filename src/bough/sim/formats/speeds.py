@@ -1,0 +1,38 @@
+"""Run times and possible sizes of jobs whose trace counts iterations instead of seconds."""
+
+from __future__ import annotations
+
+from bough.core.model import Range
+from bough.sim.formats.rows import BadRow, Collector, Row
+from bough.sim.trace import Reading
+
+
+def seconds_by_rate(
+    reading: Reading, row: Row, field: str, model: str, batch: int, devices: int
+) -> float:
+    """How long that many iterations take on that many devices."""
+    assert reading.rates is not None
+    iterations = row.number(field)
+    rate = reading.rates.rate(model, batch, reading.kind, devices)
+    if not rate:
+        of = f"{model}, batch {batch}" if batch else model
+        raise BadRow(f"the speed table has no rate for {of} on {devices} × {reading.kind or 'any'}")
+    if not iterations:
+        raise BadRow("0 is not a number of iterations to run", field)
+    return iterations / rate
+
+
+def sizes_by_rate(collector: Collector, model: str, batch: int, devices: int) -> Range:
+    """The sizes an elastic job may have: of its powers of two, those the table has a rate for."""
+    reading = collector.reading
+    full = collector.range(devices)
+    if reading.rates is None or not reading.elastic_limit:
+        return full
+    key = (model, batch, full.max)
+    found = collector.measured.get(key)
+    if found is None:
+        rate = reading.rates.rate
+        sizes = [n for n in full.sizes() if rate(model, batch, reading.kind, n)]
+        found = Range(min=min(sizes), max=max(sizes), steps=tuple(sizes)) if sizes else full
+        collector.measured[key] = found
+    return found
