@@ -1,0 +1,349 @@
+"""The tenancy tree: who may use how many devices, what is lent and taken back, and what is spent.
+
+Entitlements are a function of demand, history and the clock alone: a guarantee that is not asked
+for is lent by not being claimed, and reclaimed by being claimed again. Within a queue devices go
+first to what may not be taken (floor), then to guarantees, then by weight (docs/queues.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from bough.core.apportion import apportion
+from bough.core.model import INFINITY, Queue
+from bough.core.queue_checks import check, check_numbers, promises
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+#: Floors, guarantees asked for and most, of every queue with all below it.
+Steps = tuple[list[int], list[int], list[int]]
+
+DEFAULT = "default"
+ROOT = -1
+HOUR_SECONDS = 3600.0
+#: History counts as if every queue had used its share for this part of the half-life before, so
+#: that the first minutes of a cluster do not decide its first hours.
+CALM = 0.1
+
+
+class QueueState(msgspec.Struct, frozen=True):
+    """What is remembered of one queue."""
+
+    queue: Queue
+    #: Decayed device-seconds, and device-seconds taken from the budget.
+    history: float
+    spent: float
+
+
+class TreeState(msgspec.Struct, frozen=True):
+    """Everything the tree remembers."""
+
+    queues: tuple[QueueState, ...]
+    used: tuple[int, ...]
+    #: None before the first charge.
+    charged_at: float | None
+
+
+class Binding(msgspec.Struct, frozen=True):
+    """What holds a queue down: the queue of the path, why, and at how many devices."""
+
+    queue: str
+    #: paused, budget, limit, kind-limit or guarantee (it may not borrow).
+    code: str
+    devices: int
+
+
+class QueueTree:
+    """Queues by index; the root has no name and no limits. "default" is always there, at 0."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.trivial = True
+        self._queues: list[Queue] = []
+        self._index: dict[str, int] = {}
+        self._history: list[float] = []
+        self._spent: list[float] = []
+        self._used: list[int] = []
+        self._parent: list[int] = []
+        self._children: list[list[int]] = []
+        self._tops: list[int] = []
+        self._downwards: list[int] = []
+        self._guarantee: list[int] = []
+        self._charged_at: float | None = None
+        self._append(Queue(name=DEFAULT))
+
+    # ------------------------------------------------------------------------- the tree
+
+    def set(self, queue: Queue) -> None:
+        """Make a queue or change it; ValueError when the tree would not make sense."""
+        check({q.name: q for q in self._queues} | {queue.name: queue}, queue.name)
+        if queue.name not in self._index:
+            self._append(queue)
+        i = self._index[queue.name]
+        if queue.budget_device_hours != self._queues[i].budget_device_hours:
+            self._spent[i] = 0.0  # a new budget begins now
+        self._queues[i] = queue
+        self._arrange()
+
+    def index(self, name: str) -> int:
+        """The queue's number; a name not seen before becomes a queue of the root."""
+        found = self._index.get(name)
+        if found is None:
+            queue = Queue(name=name)
+            check_numbers(queue)
+            self._append(queue)
+            found = self._index[name]
+        return found
+
+    def _append(self, queue: Queue) -> None:
+        """A new queue at the end, as a child of the root."""
+        i = self._index[queue.name] = len(self.names)
+        self.names.append(queue.name)
+        self._queues.append(queue)
+        self._history.append(0.0)
+        self._spent.append(0.0)
+        self._used.append(0)
+        self._parent.append(ROOT)
+        self._children.append([])
+        self._tops.append(i)
+        self._downwards.append(i)
+        self._guarantee.append(queue.guarantee)
+        self.trivial = i == 0 and not _restricted(queue)
+
+    def _arrange(self) -> None:
+        """Children, an order from the top to the leaves, and the guarantees that follow."""
+        count = len(self.names)
+        self._parent = [self._index[q.parent] if q.parent else ROOT for q in self._queues]
+        self._children = [[] for _ in range(count)]
+        self._tops = []
+        for i, parent in enumerate(self._parent):
+            (self._tops if parent == ROOT else self._children[parent]).append(i)
+        self._downwards = list(self._tops)
+        for i in self._downwards:  # grows while it is walked
+            self._downwards += self._children[i]
+        promised = promises({q.name: q for q in self._queues})
+        self._guarantee = [promised[name] for name in self.names]
+        self.trivial = count == 1 and not _restricted(self._queues[0])
+
+    def get(self, index: int) -> Queue:
+        """How the queue was set."""
+        return self._queues[index]
+
+    def weight(self, index: int) -> float:
+        """Its share among siblings."""
+        return self._queues[index].weight
+
+    # --------------------------------------------------------------------- entitlements
+
+    def entitle(
+        self,
+        now: float,
+        pool: str,
+        capacity: int,
+        demand: Ints,
+        floor: Ints,
+        elsewhere: Ints | None = None,
+    ) -> Ints:
+        """Devices of a pool each queue's own jobs may hold now, by queue index.
+
+        `floor` is what may not be taken from them. `elsewhere` is what they hold in other pools:
+        it counts against limits and guarantees, which are for all pools together.
+        """
+        count = len(self.names)
+        other = [0] * count if elsewhere is None else self._sums(elsewhere)
+        own_floor: list[int] = floor.tolist()
+        own_bound: list[int] = np.maximum(demand, floor).tolist()
+        floors, bounds, claims = own_floor[:], own_bound[:], [0] * count
+        for i in reversed(self._downwards):
+            for c in self._children[i]:
+                floors[i] += floors[c]
+                bounds[i] += bounds[c]
+                claims[i] += claims[c]
+            bounds[i] = max(floors[i], min(bounds[i], self._ceiling(i, pool, other[i])))
+            guaranteed = self._guarantee[i] - other[i]
+            claims[i] = min(bounds[i], max(guaranteed, claims[i]))
+        given = [0] * count
+        own = np.zeros(count, np.int64)
+        self._share_out(now, capacity, capacity, self._tops, (floors, claims, bounds), given)
+        for i in self._downwards:
+            children = self._children[i]
+            if not children:
+                own[i] = given[i]
+                continue
+            mine = (own_floor[i], own_floor[i], own_bound[i])
+            own[i] = self._share_out(
+                now, capacity, given[i], children, (floors, claims, bounds), given, mine
+            )
+        return own
+
+    def _share_out(
+        self,
+        now: float,
+        capacity: int,
+        devices: int,
+        children: Sequence[int],
+        steps: Steps,
+        given: list[int],
+        mine: tuple[int, int, int] = (0, 0, 0),
+    ) -> int:
+        """Divide a queue's devices: floors, then guarantees, then the rest by weight.
+
+        The queue's own jobs stand beside its children with weight 1; returns their part.
+        """
+        got = [0] * (len(children) + 1)
+        weight = [*self._pull(now, children, capacity), 1.0]
+        for step, (bound, own) in enumerate(zip(steps, mine, strict=True)):
+            top = [
+                max(g, b) for g, b in zip(got, [*(bound[c] for c in children), own], strict=True)
+            ]
+            got = apportion(devices - sum(got), got, top, weight if step == 2 else top)
+        for child, part in zip(children, got, strict=False):
+            given[child] = part
+        return got[-1]
+
+    def _ceiling(self, i: int, pool: str, elsewhere: int) -> int:
+        """The most a queue may hold of a pool by its own rules."""
+        found = self._ceilings(i, pool, elsewhere)
+        return min((b.devices for b in found), default=1 << 62)
+
+    def _ceilings(self, i: int, pool: str, elsewhere: int) -> list[Binding]:
+        queue, name = self._queues[i], self.names[i]
+        found = []
+        if queue.paused:
+            found.append(Binding(name, "paused", 0))
+        if self._overspent(i):
+            found.append(Binding(name, "budget", 0))
+        if queue.limit is not None:
+            found.append(Binding(name, "limit", max(0, queue.limit - elsewhere)))
+        if pool in queue.kind_limits:
+            found.append(Binding(name, "kind-limit", queue.kind_limits[pool]))
+        if not queue.borrow:
+            found.append(Binding(name, "guarantee", max(0, self._guarantee[i] - elsewhere)))
+        return found
+
+    def binding(self, index: int, pool: str, elsewhere: Ints | None = None) -> Binding | None:
+        """The tightest rule on the way from a queue to the root; None when there is none."""
+        other = [0] * len(self.names) if elsewhere is None else self._sums(elsewhere)
+        found: list[Binding] = []
+        while index != ROOT:
+            found += self._ceilings(index, pool, other[index])
+            index = self._parent[index]
+        return min(found, key=lambda b: b.devices, default=None)
+
+    def _pull(self, now: float, children: Sequence[int], capacity: int) -> list[float]:
+        """Weights of siblings, less for those that used more than their share (fair-tree)."""
+        weight = [self._queues[c].weight for c in children]
+        half_lives = [self._queues[c].half_life_seconds for c in children]
+        total, longest = sum(weight), max(half_lives)
+        if not total or not longest:
+            return weight
+        past = [self._decayed(c, now) for c in children]
+        counted = sum(w for w, h in zip(weight, half_lives, strict=True) if h)
+        calm = CALM * longest * capacity
+        whole = calm + sum(past)
+        pull = []
+        for w, h, p in zip(weight, half_lives, past, strict=True):
+            share = w / counted if h else 0.0
+            over = (calm * share + p) / (whole * share) if share else 1.0
+            pull.append(w * math.pow(2.0, 1.0 - over))
+        return pull
+
+    # ------------------------------------------------------------------ history, budgets
+
+    def charge(self, now: float, used: Ints) -> None:
+        """Count what each queue's own jobs held from the last call until now."""
+        seconds = 0.0 if self._charged_at is None else max(0.0, now - self._charged_at)
+        self._charged_at = now if self._charged_at is None else max(now, self._charged_at)
+        self._used = self._sums(used)
+        for i, devices in enumerate(self._used):
+            half_life = self._queues[i].half_life_seconds
+            self._spent[i] += devices * seconds
+            if half_life:
+                kept = math.pow(0.5, seconds / half_life)
+                mean_life = half_life / math.log(2)
+                self._history[i] = self._history[i] * kept + devices * mean_life * (1 - kept)
+            else:
+                self._history[i] = 0.0
+
+    def history(self, now: float) -> Floats:
+        """Decayed device-seconds of every queue and all below it."""
+        return np.array([self._decayed(i, now) for i in range(len(self.names))])
+
+    def budget_left(self, index: int) -> float:
+        """Device-hours the queue may still use."""
+        left = self._queues[index].budget_device_hours - self._spent[index] / HOUR_SECONDS
+        return max(0.0, left)
+
+    def next_change(self, now: float, used: Ints | None = None) -> float:
+        """When the first budget runs out if use stays (as told, or as in the last charge)."""
+        held = self._used if used is None else self._sums(used)
+        soonest = INFINITY
+        for i, devices in enumerate(held):
+            left = self.budget_left(i)
+            if devices and 0 < left < INFINITY:
+                soonest = min(soonest, now + left * HOUR_SECONDS / devices)
+        return soonest
+
+    def _decayed(self, i: int, now: float) -> float:
+        half_life = self._queues[i].half_life_seconds
+        if not half_life or self._charged_at is None:
+            return 0.0
+        return self._history[i] * math.pow(0.5, max(0.0, now - self._charged_at) / half_life)
+
+    def _overspent(self, i: int) -> bool:
+        budget = self._queues[i].budget_device_hours
+        return budget < INFINITY and self._spent[i] >= budget * HOUR_SECONDS * (1 - 1e-12)
+
+    def _sums(self, own: Ints) -> list[int]:
+        """Each queue's own number with those of all queues below it."""
+        sums: list[int] = own.tolist()
+        for i in reversed(self._downwards):
+            if self._parent[i] != ROOT:
+                sums[self._parent[i]] += sums[i]
+        return sums
+
+    # ------------------------------------------------------------------------- the rest
+
+    def dominant(self, used: Floats, capacity: Floats) -> Floats:
+        """Dominant-resource share by weight (Ghodsi et al., NSDI '11): one number for each queue.
+
+        `used` has a row for each queue and a column for each resource (devices, CPUs, memory…).
+        """
+        sums = used.astype(np.float64)
+        for i in reversed(self._downwards):
+            if self._parent[i] != ROOT:
+                sums[self._parent[i]] += sums[i]
+        weight = np.array([q.weight for q in self._queues])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(capacity > 0, sums / capacity, 0.0).max(axis=1)
+            found: Floats = np.where(share > 0, share / weight, 0.0)
+        return found
+
+    def state(self) -> TreeState:
+        """Everything remembered, as plain data."""
+        kept = zip(self._queues, self._history, self._spent, strict=True)
+        queues = tuple(QueueState(q, h, s) for q, h, s in kept)
+        return TreeState(queues, tuple(self._used), self._charged_at)
+
+    def restore(self, state: object) -> None:
+        """Be as the tree was that gave this state, also after a way through JSON."""
+        known = msgspec.convert(state, TreeState)
+        self._queues = [kept.queue for kept in known.queues]
+        self.names = [queue.name for queue in self._queues]
+        self._index = {name: i for i, name in enumerate(self.names)}
+        self._history = [kept.history for kept in known.queues]
+        self._spent = [kept.spent for kept in known.queues]
+        self._used, self._charged_at = list(known.used), known.charged_at
+        self._arrange()
+
+
+def _restricted(queue: Queue) -> bool:
+    """Whether a queue may hold less than it asks for even when it is alone."""
+    capped = queue.limit is not None or bool(queue.kind_limits) or not queue.borrow
+    return capped or queue.paused or queue.budget_device_hours < INFINITY
