@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -23,6 +24,7 @@ PAGES = ROOT / "docs" / "policies"
 NOTICE = (
     "<!-- Written by docs/generate.py from {source}; change that file, then run `make docs`. -->"
 )
+LABEL = re.compile(r"([A-Z][a-z]+:) ")
 
 
 class Knob(NamedTuple):
@@ -50,7 +52,7 @@ def index(policies: dict[str, type[Policy]]) -> str:
 
         A policy says how many devices each job has now; the tree of the cluster says where. Each
         is one short file of `src/bough/policies`, and its fields are its knobs: set them with
-        `--policy 'NAME:KNOB=VALUE'`. `bough policies show NAME` prints these pages.
+        `--policy 'NAME(KNOB=VALUE)'`. `bough policies show NAME` says the same.
 
         | policy | what it decides |
         |---|---|
@@ -86,7 +88,17 @@ def source_of(policy: type[Policy]) -> str:
 
 
 def docstring(policy: type[Policy]) -> list[str]:
-    return inspect.cleandoc(policy.__doc__ or "").splitlines()
+    """Its lines, those that start with a label ("Citation: …") made items of a list."""
+    lines: list[str] = []
+    in_item = False
+    for line in inspect.cleandoc(policy.__doc__ or "").splitlines():
+        label = LABEL.match(line)
+        in_item = bool(label) or (in_item and bool(line))
+        if label:
+            lines.append(f"- **{label[1]}** {line[label.end() :]}")
+        else:
+            lines.append(f"  {line}" if in_item else line)
+    return lines
 
 
 def summary(policy: type[Policy]) -> str:
