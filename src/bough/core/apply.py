@@ -1,0 +1,323 @@
+"""How each event changes the state; nothing is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bough.core import model as m
+from bough.core.jobs import Job
+from bough.core.reason import BUSY, DEPENDENCY, HELD, KIND, NONE, TOO_BIG
+from bough.core.settle import reconcile
+from bough.core.state import (
+    CLS, LEFT, MUST, NAN, POOL, QUEUE, RATE, READY, SINCE, SIZE, NodeBook, State,
+)  # fmt: skip
+
+INFINITY = m.INFINITY
+
+
+def submitted(state: State, event: m.Submitted) -> None:
+    """A new row; whether it is admitted was asked before."""
+    if event.id in state.jobs or event.id in state.ended:
+        return
+    spec = event.spec
+    job = Job(event.id, state.next_serial, spec)
+    state.next_serial += 1
+    job.pools = state.pools_for(spec)
+    job.waits_for = unfinished(state, spec)
+    for other in job.waits_for:
+        state.dependents.setdefault(other, set()).add(job.id)
+    if spec.queue != "default":
+        state.queues.index(spec.queue)
+    add_row(state, job, event.at)
+    state.jobs[job.id] = job
+    state.replan = True
+    row = state.table.n - 1
+    ready, cause = may_run(state, job)
+    state.set_ready(row, ready, cause)
+    doomed = doomed_by(state, spec)
+    if doomed:
+        end(state, job, "cancelled", f"it depends on {doomed}, which ended otherwise")
+
+
+def add_row(state: State, job: Job, at: float) -> None:
+    """The numbers of a new job."""
+    spec, pool = job.spec, (job.pools or (0,))[0]
+    cls = state.class_for(spec, pool)
+    sizes = state.classes.sizes(cls)
+    least, most = sizes[0], sizes[-1]
+    asked = spec.estimate_devices or most
+    speed = state.classes.speed(cls, asked if asked in sizes else most)
+    left = INFINITY if spec.estimate_seconds is None else spec.estimate_seconds * speed
+    deadline = INFINITY if spec.deadline is None else spec.deadline
+    if spec.deadline_after is not None:
+        deadline = min(deadline, at + spec.deadline_after)
+    user = state.users.setdefault(spec.user, len(state.users))
+    queue = 0 if state.queues.trivial else state.queues.index(spec.queue)
+    guaranteed = int(spec.service == "guaranteed")
+    wish_speed = state.classes.speed(cls, most)
+    state.table.add(
+        job,
+        (job.serial, cls, 0, least, most, least, most, 0, spec.priority, queue, pool, most, 0, 1,
+         guaranteed, user, NONE),
+        (at, at, NAN, NAN, 0.0, left, 0.0, deadline, 0.0, 1.0, spec.max_run_seconds, wish_speed),
+    )  # fmt: skip
+
+
+def unfinished(state: State, spec: m.JobSpec) -> set[str]:
+    """Jobs it depends on that have not ended yet (a job not known yet counts as one)."""
+    return {a.job for a in spec.after if a.job not in state.ended}
+
+
+def doomed_by(state: State, spec: m.JobSpec) -> str:
+    """A job whose end makes this one impossible; empty if there is none."""
+    for after in spec.after:
+        how = state.ended.get(after.job)
+        if how is None or after.on == "any":
+            continue
+        if (how == "done") != (after.on == "success"):
+            return after.job
+    return ""
+
+
+def may_run(state: State, job: Job) -> tuple[bool, int]:
+    """Whether the job may be planned for at all, and what keeps it from it."""
+    if job.held_by_user:
+        return False, HELD
+    if job.waits_for:
+        return False, DEPENDENCY
+    if not job.pools:
+        return False, KIND
+    least = job.spec.sizes()[0]
+    if all(state.topology.usable(p) < least for p in job.pools):
+        return False, TOO_BIG
+    return True, BUSY
+
+
+def refresh(state: State) -> None:
+    """After nodes came or went: pools and what may run at all."""
+    for row, job in enumerate(state.table.items):
+        job.pools = state.pools_for(job.spec)
+        if not job.place and not job.held:
+            ready, cause = may_run(state, job)
+            state.set_ready(row, ready, cause)
+            pool = (job.pools or (0,))[0]
+            if int(state.table.pool[row]) not in job.pools and job.pools:
+                state.table.wi[POOL, row] = pool
+                state.table.wi[CLS, row] = state.class_for(job.spec, pool)
+    state.replan = True
+
+
+def vacate(state: State, job: Job) -> None:
+    """Take all devices from a job in the books; what its body must do is told at the end."""
+    row = state.table.row(job)
+    if job.place:
+        state.topology.give(job.place, job.spec.cpus, job.spec.memory)
+        job.place = ()
+        state.set_size(row, 0)
+        state.set_bounds(row, job)
+    state.replan = True
+
+
+def end(state: State, job: Job, how: Any, reason: str = "") -> None:
+    """The job is over: its row goes, its dependents learn of it."""
+    if job.place:
+        state.topology.give(job.place, job.spec.cpus, job.spec.memory)
+        job.place = ()
+    state.clear_leaving(job)
+    state.pending.pop(job.serial, None)
+    row = state.table.row(job)
+    if not state.table.wi[READY, row]:
+        state.unready -= 1
+    state.musts -= int(state.table.wi[MUST, row])
+    state.table.remove(row)
+    del state.jobs[job.id]
+    job.moves("end")
+    state.ended[job.id] = how
+    state.out.append(m.Ended(job.id, job.epoch, how, reason))
+    state.replan = True
+    for id in sorted(state.dependents.pop(job.id, ())):
+        other = state.jobs.get(id)
+        if other is None:
+            continue
+        other.waits_for.discard(job.id)
+        if doomed_by(state, other.spec):
+            end(state, other, "cancelled", f"it depends on {job.id}, which ended as {how}")
+        elif not other.waits_for:
+            state.set_ready(state.table.row(other), *may_run(state, other))
+
+
+def stop_for_good(state: State, job: Job, how: str) -> None:
+    """Let a job end as cancelled or timed out, after its processes are gone."""
+    job.ends_as = how
+    if job.held or job.state == "stopping":
+        vacate(state, job)
+        state.set_ready(state.table.row(job), False, HELD)
+        reconcile(state, job)
+    else:
+        end(state, job, how)
+
+
+def cancelled(state: State, event: m.Cancelled) -> None:
+    """The user wants it gone."""
+    job = state.jobs.get(event.id)
+    if job is not None and not job.ends_as:
+        stop_for_good(state, job, "cancelled")
+
+
+def held(state: State, event: m.Held) -> None:
+    """Park on demand, or let go on."""
+    job = state.jobs.get(event.id)
+    if job is None or job.ends_as:
+        return
+    job.held_by_user = event.held
+    if event.held:
+        vacate(state, job)
+        reconcile(state, job)
+    state.set_ready(state.table.row(job), *may_run(state, job))
+    state.replan = True
+
+
+def started(state: State, event: m.Started) -> None:
+    """The processes run; progress counts from now."""
+    job = state.jobs.get(event.id)
+    if job is None or event.epoch != job.epoch or job.state != "starting":
+        return
+    job.moves("started", event)
+    if job.serial in state.pending:
+        reconcile(state, job)
+
+
+def resized(state: State, event: m.Resized) -> None:
+    """The job holds what it was told to hold; what it left is free."""
+    job = state.jobs.get(event.id)
+    if job is None or (event.epoch, event.step) != (job.epoch, job.step):
+        return
+    if job.state != "resizing":
+        return
+    job.moves("resized", event)
+    state.clear_leaving(job)
+    if not event.ok:
+        state.mark_leaving(job, job.held)
+        job.held = ()
+        job.moves("stop", event)
+        state.out.append(m.Stop(job.id, job.epoch))
+        state.pending[job.serial] = job
+    elif job.serial in state.pending:
+        reconcile(state, job)
+
+
+def exited(state: State, event: m.Exited) -> None:
+    """The processes of this epoch are gone."""
+    job = state.jobs.get(event.id)
+    if job is None or event.epoch != job.epoch or job.state == "waiting":
+        return
+    if event.why == "done":
+        end(state, job, "done")
+        return
+    if event.why == "failed":
+        job.failures += 1
+        if not job.ends_as and job.failures > job.spec.retries:
+            end(state, job, "failed", f"exit code {event.code}")
+            return
+    by_itself = job.state != "stopping"
+    job.moves("exit", event)
+    state.clear_leaving(job)
+    job.held = ()
+    if job.ends_as:
+        end(state, job, job.ends_as)
+    elif by_itself:
+        vacate(state, job)
+        state.set_ready(state.table.row(job), *may_run(state, job))
+    elif job.place:
+        reconcile(state, job)
+
+
+def progressed(state: State, event: m.Progressed) -> None:
+    """Belief meets measurement."""
+    job = state.jobs.get(event.id)
+    if job is None or event.epoch != job.epoch:
+        return
+    row, wf = state.table.row(job), state.table.wf
+    if event.left is not None:
+        state.set_size(row, int(state.table.wi[SIZE, row]))
+        wf[LEFT, row] = max(event.left, 0.0)
+        wf[SINCE, row] = state.now
+    if event.rate is not None and event.size == int(state.table.wi[SIZE, row]):
+        wf[RATE, row] = event.rate
+
+
+def node_up(state: State, event: m.NodeUp) -> None:
+    """A node joins, returns or changed."""
+    book = state.nodes.get(event.node.name)
+    if book is not None and not book.down and book.node == event.node:
+        return
+    if book is not None and not book.down:
+        evict(state, event.node.name)
+    fresh = state.nodes[event.node.name] = NodeBook(event.node)
+    fresh.drained = book is not None and book.drained
+    state.topology.add(event.node)
+    refresh(state)
+
+
+def node_down(state: State, event: m.NodeDown) -> None:
+    """Whatever ran there is lost; the rest of those gangs is stopped."""
+    book = state.nodes.get(event.name)
+    if book is None or book.down:
+        return
+    book.down = True
+    state.topology.remove(event.name)
+    evict(state, event.name)
+    refresh(state)
+
+
+def evict(state: State, name: str, mask: int = -1) -> None:
+    """Every job that holds devices there loses its place, and is told to stop."""
+    index = state.topology.names.index(name)
+    for job in list(state.table.items):
+        if any(node == index and bits & mask for node, bits in job.place + job.held):
+            vacate(state, job)
+            reconcile(state, job)
+
+
+def node_drained(state: State, event: m.NodeDrained) -> None:
+    """What runs there may finish; nothing new goes there."""
+    book = state.nodes.get(event.name)
+    if book is None or book.drained == event.drained:
+        return
+    book.drained = event.drained
+    state.topology.drain(event.name, event.drained)
+    refresh(state)
+
+
+def device_health(state: State, event: m.DeviceHealth) -> None:
+    """A device fails under a job, or comes back."""
+    book = state.nodes.get(event.name)
+    if book is None or event.healthy == (event.device not in book.unhealthy):
+        return
+    (book.unhealthy.discard if event.healthy else book.unhealthy.add)(event.device)
+    state.topology.health(event.name, event.device, event.healthy)
+    if not event.healthy:
+        evict(state, event.name, 1 << event.device)
+    refresh(state)
+
+
+def queue_set(state: State, event: m.QueueSet) -> None:
+    """A queue is made or changed; jobs find their queue anew."""
+    state.queues.set(event.queue)
+    for row, job in enumerate(state.table.items):
+        state.table.wi[QUEUE, row] = state.queues.index(job.spec.queue)
+    state.replan = True
+
+
+def tick(state: State, event: m.Tick) -> None:
+    """Time alone may change the plan."""
+    state.replan = True
+
+
+HANDLERS: dict[type, Callable[[State, Any], None]] = {
+    m.Submitted: submitted, m.Cancelled: cancelled, m.Held: held, m.Started: started,
+    m.Resized: resized, m.Exited: exited, m.Progressed: progressed, m.NodeUp: node_up,
+    m.NodeDown: node_down, m.NodeDrained: node_drained, m.DeviceHealth: device_health,
+    m.QueueSet: queue_set, m.Tick: tick,
+}  # fmt: skip

@@ -1,0 +1,218 @@
+"""The live jobs as columns, and the life cycle of a job as one table of transitions."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.core.model import JobSpec, Wish
+
+Slots = tuple[tuple[int, int], ...]
+
+ANYWHERE = Wish()
+
+#: state -> word of what happened -> next state. Anything else is a bug, and asserted.
+TRANSITIONS: Final[dict[str, dict[str, str]]] = {
+    "waiting": {"start": "starting", "end": "ended"},
+    "starting": {"started": "running", "stop": "stopping", "exit": "waiting", "end": "ended"},
+    "running": {"resize": "resizing", "stop": "stopping", "exit": "waiting", "end": "ended"},
+    "resizing": {"resized": "running", "stop": "stopping", "exit": "waiting", "end": "ended"},
+    "stopping": {"exit": "waiting", "end": "ended"},
+}
+
+
+class Job:
+    """One live job: what was asked and what has happened; its numbers are a row of the columns."""
+
+    __slots__ = (
+        "curve", "ends_as", "epoch", "failures", "held", "held_by_user", "id", "leaving", "place",
+        "plain", "pools", "serial", "spec", "state", "step", "waits_for",
+    )  # fmt: skip
+
+    def __init__(self, id: str, serial: int, spec: JobSpec) -> None:
+        self.id = id
+        self.serial = serial
+        self.spec = spec
+        self.state = "waiting"
+        #: Counts incarnations; answers from older ones are ignored.
+        self.epoch = 0
+        #: Counts resizes within an epoch.
+        self.step = 0
+        #: What it is meant to hold; what its body was told to hold; what it was told to leave.
+        self.place: Slots = ()
+        self.held: Slots = ()
+        self.leaving: Slots = ()
+        self.failures = 0
+        self.held_by_user = False
+        #: Name of the end it is being stopped for ("cancelled", "timed-out"); empty: it goes on.
+        self.ends_as = ""
+        #: Pools it accepts, best first.
+        self.pools: tuple[int, ...] = ()
+        #: Jobs that must end first.
+        self.waits_for: set[str] = set()
+        #: Asks for devices alone: no roles, CPUs, memory or topology wish.
+        self.plain = not (spec.roles or spec.cpus or spec.memory or spec.topology != ANYWHERE)
+
+    def moves(self, word: str, event: Any = None) -> None:
+        """Take the transition; an illegal one is a bug that names what caused it."""
+        after = TRANSITIONS[self.state].get(word)
+        assert after is not None, f"job {self.id} is {self.state}: {word!r} is illegal ({event!r})"
+        self.state = after
+
+
+class Column:
+    """A typed column of the table; reading it gives the live rows, unwriteable."""
+
+    def __init__(self, row: int, doc: str) -> None:
+        self.row = row
+        self.__doc__ = doc
+
+
+class IntColumn(Column):
+    """A column of whole numbers."""
+
+    whole = True
+
+    def __get__(self, jobs: Jobs, owner: type | None = None) -> npt.NDArray[np.int64]:
+        found: npt.NDArray[np.int64] = jobs.ints[self.row, jobs.pick]
+        return found
+
+
+class FloatColumn(Column):
+    """A column of real numbers."""
+
+    whole = False
+
+    def __get__(self, jobs: Jobs, owner: type | None = None) -> npt.NDArray[np.float64]:
+        found: npt.NDArray[np.float64] = jobs.floats[self.row, jobs.pick]
+        return found
+
+
+class Jobs:
+    """Columns of jobs; row i of every column is the same job, in order of submission."""
+
+    __slots__ = ("floats", "ints", "n", "now", "pick")
+
+    serial = IntColumn(0, "grows with submission")
+    cls = IntColumn(1, "index into View.classes: allowed sizes and believed speeds")
+    size = IntColumn(2, "devices it is meant to hold now; 0 when waiting")
+    min = IntColumn(3, "fewest devices it can run with")
+    max = IntColumn(4, "most it can use")
+    lo = IntColumn(5, "fewest it may be given now, if any (min, or its size while it may not shrink)")
+    hi = IntColumn(6, "most it may be given now (max, or less while damped or limited)")
+    must = IntColumn(7, "1: it may not be parked now (not preemptible, or within its minimum run time)")
+    priority = IntColumn(8, "higher goes first")
+    queue = IntColumn(9, "index into View.queues")
+    pool = IntColumn(10, "kind of device it uses or would use")
+    wish = IntColumn(11, "the size it asks for when it is rigid or just starts (its largest)")
+    busy = IntColumn(12, "1: its last command is not answered yet, so that it may not be resized")
+    ready = IntColumn(13, "1: it may run (not held, its dependencies have ended)")
+    guaranteed = IntColumn(14, "1: admitted with a promise")
+    user = IntColumn(15, "index of the user")
+    cause = IntColumn(16, "why it waits: index into reason.CODES")
+
+    submitted = FloatColumn(0, "when it was submitted")
+    since = FloatColumn(1, "when its size last changed")
+    begun = FloatColumn(2, "when it first started; NaN before")
+    run_since = FloatColumn(3, "when it was last started from nothing; NaN before")
+    attained_until = FloatColumn(4, "device-seconds used up to `since`")
+    left_at = FloatColumn(5, "estimated work left at `since` (device-seconds on one device); inf: unknown")
+    rate = FloatColumn(6, "believed work per second at the present size")
+    deadline = FloatColumn(7, "when it must be done; inf: whenever")
+    ran_until = FloatColumn(8, "seconds it ran up to `since`")
+    weight = FloatColumn(9, "weight of the job among others of its queue")
+    max_run = FloatColumn(10, "seconds it may run at most")
+    wish_speed = FloatColumn(11, "believed work per second at its wished size")
+
+    INTS = 17
+    FLOATS = 12
+
+    def __init__(
+        self,
+        ints: npt.NDArray[np.int64],
+        floats: npt.NDArray[np.float64],
+        pick: Any,
+        n: int,
+        now: float = 0.0,
+    ) -> None:
+        self.ints = ints
+        self.floats = floats
+        self.pick = pick
+        self.n = n
+        self.now = now
+
+    def __len__(self) -> int:
+        return self.n
+
+    def attained(self) -> npt.NDArray[np.float64]:
+        """Device-seconds used so far."""
+        return self.attained_until + self.size * (self.now - self.since)
+
+    def left(self) -> npt.NDArray[np.float64]:
+        """Estimated work left now (device-seconds on one device)."""
+        return np.maximum(self.left_at - self.rate * (self.now - self.since), 0.0)
+
+    def ran(self) -> npt.NDArray[np.float64]:
+        """Seconds spent running so far."""
+        return self.ran_until + (self.size > 0) * (self.now - self.since)
+
+    def seconds_left(self) -> npt.NDArray[np.float64]:
+        """Estimated run time left at the wished size."""
+        return self.left() / self.wish_speed
+
+    def rows(self, index: npt.NDArray[np.int64]) -> Jobs:
+        """These rows only, as a table of their own."""
+        return Jobs(self.ints, self.floats, index, len(index), self.now)
+
+
+class JobTable(Jobs):
+    """The one writeable table: adds, removes and finds rows."""
+
+    __slots__ = ("items", "serials", "wf", "wi")
+
+    def __init__(self, room: int = 256) -> None:
+        #: The jobs in row order, and their serial numbers (ascending, for finding rows).
+        self.items: list[Job] = []
+        self.serials: list[int] = []
+        self._hold(np.zeros((self.INTS, room), np.int64), np.zeros((self.FLOATS, room)))
+        super().__init__(self.ints, self.floats, slice(0, 0), 0)
+
+    def _hold(self, ints: npt.NDArray[np.int64], floats: npt.NDArray[np.float64]) -> None:
+        """Write through wi and wf; everybody else reads through views that refuse to be written."""
+        self.wi, self.wf = ints, floats
+        self.ints, self.floats = ints.view(), floats.view()
+        self.ints.flags.writeable = self.floats.flags.writeable = False
+
+    def add(self, job: Job, ints: tuple[int, ...], floats: tuple[float, ...]) -> int:
+        """Append a row; serial numbers grow, so rows stay in order of submission."""
+        i = self.n
+        assert not self.serials or job.serial > self.serials[-1]
+        if i == self.wi.shape[1]:
+            self._hold(
+                np.concatenate([self.wi, np.zeros_like(self.wi)], axis=1),
+                np.concatenate([self.wf, np.zeros_like(self.wf)], axis=1),
+            )
+        self.wi[:, i] = ints
+        self.wf[:, i] = floats
+        self.items.append(job)
+        self.serials.append(job.serial)
+        self.n = i + 1
+        self.pick = slice(0, i + 1)
+        return i
+
+    def remove(self, row: int) -> None:
+        """Close the gap; the rows behind move up."""
+        n = self.n
+        if row < n - 1:
+            self.wi[:, row : n - 1] = self.wi[:, row + 1 : n]
+            self.wf[:, row : n - 1] = self.wf[:, row + 1 : n]
+        del self.items[row], self.serials[row]
+        self.n = n - 1
+        self.pick = slice(0, n - 1)
+
+    def row(self, job: Job) -> int:
+        """Where the job's row is now."""
+        return bisect_left(self.serials, job.serial)

@@ -1,0 +1,340 @@
+"""The words of the system: what users ask, what happens (events) and what is to be done (commands).
+
+Everything that is stored, sent, logged or replayed is one of these frozen structs.
+This module imports no numpy, so that clients stay quick to start.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+INFINITY = float("inf")
+
+
+class Frozen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of everything a user may write: unknown fields are errors, values never change."""
+
+
+# --------------------------------------------------------------------------- what users ask
+
+
+class Range(Frozen):
+    """How many devices (or workers) a job accepts."""
+
+    #: Fewest it can run with.
+    min: int = 1
+    #: Most it can use.
+    max: int = 1
+    #: Sizes allowed between; empty means powers of two (besides min and max themselves).
+    steps: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.min < 0 or self.max < self.min:
+            raise ValueError(f"range {self.min}..{self.max} needs 0 <= min <= max")
+        if any(not self.min <= s <= self.max for s in self.steps):
+            raise ValueError(f"steps {list(self.steps)} must lie within {self.min}..{self.max}")
+
+    def sizes(self) -> tuple[int, ...]:
+        """Every size allowed, ascending."""
+        if self.steps:
+            return tuple(sorted({self.min, self.max, *self.steps}))
+        powers = []
+        p = 1
+        while p < self.max:
+            if p > self.min:
+                powers.append(p)
+            p *= 2
+        return tuple(sorted({self.min, self.max, *powers}))
+
+
+class Role(Frozen):
+    """One part of a gang: so many workers, each with devices, CPUs and memory."""
+
+    name: str
+    count: Range = Range()
+    #: Devices for each worker; 0 for roles that only need CPUs (parameter servers).
+    devices: int = 1
+    cpus: float = 0.0
+    memory: int = 0
+    #: Command of this role; empty means the job's.
+    command: tuple[str, ...] = ()
+
+
+class Wish(Frozen):
+    """Where a gang would like to be in the tree."""
+
+    #: prefer and require keep the gang inside one domain of `level`; spread puts workers apart.
+    mode: Literal["prefer", "require", "spread"] = "prefer"
+    #: Name of a level of the tree ("node", "rack" …); empty lets the lowest that fits be chosen.
+    level: str = ""
+
+
+class After(Frozen):
+    """A job that must end first."""
+
+    job: str
+    on: Literal["success", "failure", "any"] = "success"
+
+
+class Carbon(Frozen):
+    """What a job would do for a lower footprint."""
+
+    #: Longest wait for cleaner power.
+    max_delay_seconds: float = 0.0
+    #: Ceiling for the whole run; none when infinite.
+    budget_grams: float = INFINITY
+
+
+class JobSpec(Frozen):
+    """What a user asks for. Never changes after submission."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    #: Fewest and most devices; ignored when roles are given.
+    devices: Range = Range()
+    #: A gang of roles; at most one of them may be elastic.
+    roles: tuple[Role, ...] = ()
+    #: Acceptable kinds of device, best first; empty means any.
+    kinds: tuple[str, ...] = ()
+    #: For each device (plain range) when no roles are given.
+    cpus: float = 0.0
+    memory: int = 0
+    user: str = ""
+    queue: str = "default"
+    priority: int = 0
+    #: Seconds since the epoch of the driving clock.
+    deadline: float | None = None
+    #: Seconds after submission; turned into `deadline` when the job is accepted.
+    deadline_after: float | None = None
+    #: A guaranteed job is admitted only if its deadline can be kept; best effort is never rejected.
+    service: Literal["guaranteed", "best-effort"] = "best-effort"
+    #: The job is stopped when it has run this long.
+    max_run_seconds: float = INFINITY
+    topology: Wish = Wish()
+    #: May be parked or shrunk for others.
+    preemptible: bool = True
+    #: Is left alone for this long after each start.
+    min_run_seconds: float = 0.0
+    after: tuple[After, ...] = ()
+    #: Index in an array job, and the array's name.
+    array_index: int | None = None
+    array_of: str = ""
+    retries: int = 0
+    carbon: Carbon | None = None
+    #: Can change size without ending its processes.
+    resize_in_place: bool = True
+    #: What it trains, for looking up how fast it runs.
+    model: str = ""
+    batch: int = 0
+    #: The user's estimate of the run time on `estimate_devices` devices (None: unknown).
+    estimate_seconds: float | None = None
+    #: 0 means the largest size of the range.
+    estimate_devices: int = 0
+
+    def __post_init__(self) -> None:
+        if sum(len(r.count.sizes()) > 1 for r in self.roles) > 1:
+            raise ValueError("at most one role may have a range of counts")
+        if self.max_run_seconds <= 0:
+            raise ValueError("max_run_seconds must be positive")
+        if self.estimate_seconds is not None and not self.estimate_seconds > 0:
+            raise ValueError("estimate_seconds must be positive")
+
+    def sizes(self) -> tuple[int, ...]:
+        """Every number of devices the whole gang may hold, ascending."""
+        if not self.roles:
+            return self.devices.sizes()
+        fixed = sum(r.devices * r.count.min for r in self.roles if len(r.count.sizes()) == 1)
+        for role in self.roles:
+            if len(role.count.sizes()) > 1:
+                return tuple(fixed + role.devices * n for n in role.count.sizes())
+        return (fixed,)
+
+
+class Queue(Frozen):
+    """A node of the tenancy tree."""
+
+    name: str
+    #: Empty for the root's children.
+    parent: str = ""
+    #: Devices it gets back on demand.
+    guarantee: int = 0
+    #: Devices it may never exceed, borrowing included.
+    limit: int | None = None
+    #: Share of what is left over among siblings.
+    weight: float = 1.0
+    #: May use what others leave.
+    borrow: bool = True
+    #: Limits for single kinds of device.
+    kind_limits: dict[str, int] = {}
+    #: Past use counts half after this long; 0 means that past use does not count.
+    half_life_seconds: float = 0.0
+    #: Device-hours it may still use; none when infinite.
+    budget_device_hours: float = INFINITY
+    #: A paused queue starts nothing.
+    paused: bool = False
+
+
+class Node(Frozen):
+    """A machine: so many devices of one kind, at a path in the tree."""
+
+    name: str
+    kind: str
+    devices: int
+    #: Domain names from the top level to the one above the node, e.g. ("zone-1", "rack-3").
+    path: tuple[str, ...] = ()
+    cpus: float = INFINITY
+    memory: float = INFINITY
+    labels: dict[str, str] = {}
+
+
+#: Devices held, node by node: ((node name, (device number, …)), …).
+Place = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+# --------------------------------------------------------------------------- what happens
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
+    """Something happened at a moment; the moment is read at the edge, never inside."""
+
+    at: float
+
+
+class Submitted(Event, frozen=True):
+    id: str
+    spec: JobSpec
+
+
+class Cancelled(Event, frozen=True):
+    """A user wants the job gone."""
+
+    id: str
+
+
+class Held(Event, frozen=True):
+    """A user parks the job (held) or lets it go on."""
+
+    id: str
+    held: bool = True
+
+
+class Started(Event, frozen=True):
+    """The processes of this epoch run."""
+
+    id: str
+    epoch: int
+
+
+class Resized(Event, frozen=True):
+    """The job holds exactly the place of that step of this epoch."""
+
+    id: str
+    epoch: int
+    step: int
+    ok: bool = True
+
+
+class Exited(Event, frozen=True):
+    """The processes of this epoch are gone and its devices are free."""
+
+    id: str
+    epoch: int
+    #: done: finished its work; failed: by its own fault; lost: by the machine's; stopped: as commanded.
+    why: Literal["done", "failed", "lost", "stopped"] = "done"
+    code: int = 0
+
+
+class Progressed(Event, frozen=True):
+    """Measured progress: how much of the work is left, how fast it goes on how many devices."""
+
+    id: str
+    epoch: int
+    #: Work left, in seconds on one device of the reference kind; None when unknown.
+    left: float | None = None
+    #: Work per second at the present size.
+    rate: float | None = None
+    size: int = 0
+
+
+class NodeUp(Event, frozen=True):
+    """A node joins, or comes back, or changed."""
+
+    node: Node
+
+
+class NodeDown(Event, frozen=True):
+    """A node is gone with everything on it."""
+
+    name: str
+
+
+class NodeDrained(Event, frozen=True):
+    """A node takes nothing new (drain) or takes jobs again."""
+
+    name: str
+    drained: bool = True
+
+
+class DeviceHealth(Event, frozen=True):
+    """A device became unusable (unhealthy, or taken by somebody else), or usable again."""
+
+    name: str
+    device: int
+    healthy: bool = True
+
+
+class QueueSet(Event, frozen=True):
+    """A queue is made or changed."""
+
+    queue: Queue
+
+
+class Tick(Event, frozen=True):
+    """Time passed; sent at the moment the scheduler asked to be woken."""
+
+
+AnyEvent = (
+    Submitted | Cancelled | Held | Started | Resized | Exited | Progressed
+    | NodeUp | NodeDown | NodeDrained | DeviceHealth | QueueSet | Tick
+)  # fmt: skip
+
+
+# --------------------------------------------------------------------------- what is to be done
+
+
+class Command(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+    """An order to the body that runs jobs."""
+
+    id: str
+    epoch: int
+
+
+class Start(Command, frozen=True):
+    """Start this epoch's processes on the place. They may start only here."""
+
+    place: Place
+
+
+class Resize(Command, frozen=True):
+    """Keep the processes, hold exactly this place from now on; answer with Resized(step)."""
+
+    step: int
+    place: Place
+
+
+class Stop(Command, frozen=True):
+    """End the processes; answer with Exited. `park` keeps their state for another epoch."""
+
+    park: bool = True
+
+
+class Ended(Command, frozen=True):
+    """The job reached its end in the books: nothing of it will be started again."""
+
+    state: Literal["done", "failed", "cancelled", "rejected", "timed-out"]
+    reason: str = ""
+
+
+AnyCommand = Start | Resize | Stop | Ended

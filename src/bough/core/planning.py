@@ -1,0 +1,225 @@
+"""From state to wishes: build the views, ask the policy, check what it says."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bough.core import share
+from bough.core.model import INFINITY
+from bough.core.policy import Bools, Ints, Plan, Policy, QueueShare, View
+from bough.core.reason import NUMBER, POLICY
+from bough.core.state import CLS, POOL, READY, State
+
+
+@dataclass(slots=True)
+class Draft:
+    """What the policy wants, over all rows of the table."""
+
+    want: Ints
+    #: Rows in the order in which they are to be granted, scope by scope, and whether to pass over.
+    orders: list[tuple[Ints, Ints, int, bool]] = field(default_factory=list)
+    wake_at: float = INFINITY
+    #: row -> cause, where the policy or a quota says why a job waits.
+    causes: dict[int, int] = field(default_factory=dict)
+    #: Devices each queue may use (by queue index, for the pool planned last); None: no limits.
+    entitled: Ints | None = None
+
+
+class BadPlan(ValueError):
+    """The policy broke its contract."""
+
+
+def expire_locks(state: State) -> None:
+    """Bounds that time has lifted."""
+    locks = state.locks
+    while locks and locks[0][0] <= state.now:
+        _, serial = heapq.heappop(locks)
+        row = state.by_serial(serial)
+        if row is not None:
+            state.set_bounds(row, state.table.items[row])
+
+
+def draft(state: State, policy: Policy, blocked: Bools | None = None) -> Draft:
+    """Ask the policy for every scope; rows that are blocked get nothing new this time."""
+    table = state.table
+    table.now = state.now
+    if policy.scope == "cluster":
+        return draft_matrix(state, policy, blocked)
+    if len(state.topology.kinds) > 1:
+        choose_pools(state)
+    if state.queues.trivial or policy.scope == "pool":
+        parts = list(pool_parts(state, blocked))
+    else:
+        parts = list(queue_parts(state, blocked))
+    result = Draft(np.zeros(table.n, np.int64))
+    for rows, devices, queue in parts:
+        ask(state, policy, result, rows, devices, queue)
+    return result
+
+
+Part = tuple[Ints | None, int, int]
+
+
+def pool_parts(state: State, blocked: Bools | None) -> list[Part]:
+    """One part for each pool: its runnable rows (None: all) and all its devices."""
+    table, topology = state.table, state.topology
+    pools = len(topology.kinds)
+    if pools == 1 and not state.unready and blocked is None:
+        return [(None, topology.usable(0), -1)]
+    ready = table.ready.astype(bool)
+    if blocked is not None:
+        ready = ready & ~blocked
+    return [
+        (((table.pool == p) & ready).nonzero()[0], topology.usable(p), -1) for p in range(pools)
+    ]
+
+
+def queue_parts(state: State, blocked: Bools | None) -> list[Part]:
+    """One part for each queue in each pool: its runnable rows and what it is entitled to."""
+    table = state.table
+    parts: list[Part] = []
+    for rows, devices, _ in pool_parts(state, blocked):
+        index = np.arange(table.n) if rows is None else rows
+        if not len(index):
+            continue
+        count = len(state.queues.names)
+        queue = table.queue[index]
+        demand = np.bincount(queue, weights=table.hi[index], minlength=count)
+        floor = np.bincount(queue, weights=table.must[index] * table.lo[index], minlength=count)
+        kind = state.topology.kinds[int(table.pool[index[0]])]
+        held = np.bincount(table.queue, weights=table.size, minlength=count)
+        here = np.bincount(queue, weights=table.size[index], minlength=count)
+        entitled = state.queues.entitle(
+            state.now, kind, devices, demand.astype(np.int64), floor.astype(np.int64),
+            (held - here).astype(np.int64),
+        )  # fmt: skip
+        parts += [(index[queue == q], int(entitled[q]), int(q)) for q in np.unique(queue)]
+    return parts
+
+
+def ask(
+    state: State, policy: Policy, result: Draft, rows: Ints | None, devices: int, queue: int
+) -> None:
+    """Ask the policy about one part, check its answer and add it to the draft."""
+    table = state.table
+    if table.n == 0 or (rows is not None and not len(rows)):
+        return
+    jobs = table if rows is None else table.rows(rows)
+    view = View(
+        now=state.now, devices=devices, jobs=jobs, classes=state.classes.table(),
+        pools=(devices,), queues=shares(state, devices) if queue < 0 else (),
+    )  # fmt: skip
+    answer = policy.plan(view)
+    plan = answer if isinstance(answer, Plan) else Plan(sizes=answer)
+    sizes = plan.sizes
+    if plan.order is not None:
+        sizes = grant(plan, devices)
+        order = plan.order if rows is None else rows[plan.order]
+        wished = np.zeros(table.n, np.int64)
+        wished[slice(None) if rows is None else rows] = plan.sizes
+        result.orders.append((order, wished, devices, plan.skip))
+    check(state, sizes, jobs, devices)
+    if rows is None:
+        result.want = sizes
+    else:
+        result.want[rows] = sizes
+    result.wake_at = min(result.wake_at, plan.wake_at)
+    for row, code in plan.reasons.items():
+        result.causes[row if rows is None else int(rows[row])] = NUMBER.get(code, POLICY)
+
+
+def shares(state: State, devices: int) -> tuple[QueueShare, ...]:
+    """Queues as a policy of scope "pool" sees them."""
+    if state.queues.trivial:
+        return ()
+    queues = state.queues
+    used = np.bincount(state.table.queue, weights=state.table.size, minlength=len(queues.names))
+    return tuple(
+        QueueShare(name, devices, float(used[i]), queues.weight(i))
+        for i, name in enumerate(queues.names)
+    )
+
+
+def grant(plan: Plan, devices: int) -> Ints:
+    """Sizes of an ordered plan by count alone; where they can be placed comes later."""
+    return share.fit_in_order(plan.sizes, devices, plan.order, plan.skip)
+
+
+def check(state: State, sizes: Ints, jobs: share.Jobs, devices: int) -> None:
+    """Refuse a plan that breaks a range, a lock or the capacity."""
+    if len(sizes) != len(jobs):
+        raise BadPlan(f"{len(sizes)} sizes for {len(jobs)} jobs")
+    changed = (sizes != jobs.size).nonzero()[0]
+    for i in changed.tolist():
+        size, cls = int(sizes[i]), int(jobs.cls[i])
+        if size < 0 or not state.classes.allows(cls, size):
+            raise BadPlan(f"{size} is not a size of job row {i}: {state.classes.sizes(cls)}")
+        if size and not jobs.lo[i] <= size <= jobs.hi[i]:
+            raise BadPlan(f"{size} is outside {jobs.lo[i]}..{jobs.hi[i]} of job row {i}")
+        if not size and jobs.must[i]:
+            raise BadPlan(f"job row {i} may not be parked now")
+    total = int(sizes.sum())
+    if total > devices and total > int(jobs.size.sum()):
+        raise BadPlan(f"{total} devices planned where there are {devices}")
+
+
+def choose_pools(state: State) -> None:
+    """Give each waiting job that accepts several kinds the best one that has room for it."""
+    table, topology = state.table, state.topology
+    kinds = len(topology.kinds)
+    waiting = ((table.size == 0) & (table.ready == 1)).nonzero()[0]
+    load = np.bincount(table.pool, weights=table.size, minlength=kinds)
+    room = [topology.usable(p) - int(load[p]) for p in range(kinds)]
+    for row in waiting.tolist():
+        job, least = table.items[row], int(table.wi[1 + 2, row])
+        if len(job.pools) > 1:
+            fitting = [p for p in job.pools if room[p] >= least]
+            possible = [p for p in job.pools if topology.usable(p) >= least]
+            pool = (fitting or possible or job.pools)[0]
+            if pool != table.wi[POOL, row]:
+                set_pool(state, row, pool)
+        room[int(table.wi[POOL, row])] -= least
+
+
+def set_pool(state: State, row: int, pool: int) -> None:
+    """Move a waiting job to another kind of device, with the speeds believed there."""
+    table = state.table
+    table.wi[POOL, row] = pool
+    table.wi[CLS, row] = state.class_for(table.items[row].spec, pool)
+
+
+def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
+    """Ask a policy that looks at all kinds at once; each job gets devices of one kind."""
+    table, topology = state.table, state.topology
+    result = Draft(np.zeros(table.n, np.int64))
+    ready = table.wi[READY, : table.n].astype(bool)
+    rows = (ready if blocked is None else ready & ~blocked).nonzero()[0]
+    if not len(rows):
+        return result
+    pools = tuple(topology.usable(p) for p in range(len(topology.kinds)))
+    view = View(
+        now=state.now, devices=sum(pools), jobs=table.rows(rows), classes=state.classes.table(),
+        pools=pools, pool_names=tuple(topology.kinds), queues=shares(state, sum(pools)),
+    )  # fmt: skip
+    answer = policy.plan(view)
+    plan = answer if isinstance(answer, Plan) else Plan(sizes=answer)
+    matrix = plan.sizes
+    if matrix.shape != (len(rows), len(pools)):
+        raise BadPlan(f"a plan of {matrix.shape} for {len(rows)} jobs and {len(pools)} pools")
+    if ((matrix > 0).sum(axis=1) > 1).any():
+        raise BadPlan("a job may hold devices of one kind only")
+    if (matrix.sum(axis=0) > np.array(pools)).any():
+        raise BadPlan(f"{matrix.sum(axis=0).tolist()} devices planned where there are {pools}")
+    chosen, sizes = matrix.argmax(axis=1), matrix.sum(axis=1)
+    for i, row in enumerate(rows.tolist()):
+        if sizes[i] and chosen[i] != table.wi[POOL, row]:
+            if int(chosen[i]) not in table.items[row].pools:
+                raise BadPlan(f"job row {row} does not accept {topology.kinds[int(chosen[i])]}")
+            set_pool(state, row, int(chosen[i]))
+    check(state, sizes, view.jobs, sum(pools))
+    result.want[rows] = sizes
+    result.wake_at = plan.wake_at
+    return result

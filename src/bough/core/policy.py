@@ -1,0 +1,126 @@
+"""The contract between the core and a policy: a view goes in, a plan comes out.
+
+1. ``plan`` is called after a batch of events, never concurrently.
+2. The view is read-only; its columns are handed out unwriteable.
+3. The same view gives the same plan: no clock, no global state, no unseeded randomness.
+4. A size of 0 means wait or give way; any other size must be one the job allows, within
+   ``jobs.lo .. jobs.hi``; rows with ``jobs.must`` may not be 0. The core checks every plan,
+   refuses a bad one and keeps the last good one.
+5. The view holds one pool (a kind of device) and one queue's entitlement at a time unless the
+   policy asks for more by ``scope``: "queue" (default), "pool" (all queues of a kind) or
+   "cluster" (all kinds; the plan is then a matrix, jobs x pools).
+6. A policy keeps no state; its fields are its knobs.
+7. ``Plan.wake_at`` names the next moment at which time alone would change the plan.
+8. Two forms of plan: *sizes* (one number for each job) or an *order* (jobs get their wished size
+   one after another while they can be placed; with ``skip``, those that cannot are passed over).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from bough.core.jobs import Jobs
+from bough.core.model import INFINITY, JobSpec
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Classes:
+    """How jobs may grow: jobs with the same sizes at the same believed speeds are of one class.
+
+    ``sizes[c]`` are the sizes of class c ascending, beginning with 0 (not running), padded by
+    repeating the last; ``speed[c]`` is the believed work per second at each of them.
+    """
+
+    __slots__ = ("cache", "count", "sizes", "speed")
+
+    def __init__(self, sizes: Ints, speed: Floats) -> None:
+        self.sizes = sizes
+        self.speed = speed
+        self.count = len(sizes)
+        #: Tables derived from the two above by the building blocks; the object is replaced
+        #: whenever a class changes, and with it whatever was derived.
+        self.cache: dict[str, Any] = {}
+
+    def speed_at(self, cls: Ints, size: Ints) -> Floats:
+        """Believed speed of jobs of these classes at these sizes (which must be allowed ones)."""
+        step = (self.sizes[cls] < size[:, None]).sum(axis=1)
+        found: Floats = self.speed[cls, step]
+        return found
+
+
+@dataclass(slots=True)
+class QueueShare:
+    """What one queue has in this view."""
+
+    name: str
+    entitled: int
+    used: float
+    weight: float
+
+
+@dataclass(slots=True)
+class View:
+    """All a policy may look at."""
+
+    now: float
+    #: Devices to hand out among these jobs.
+    devices: int
+    #: Live jobs that may run now, as columns in order of submission.
+    jobs: Jobs
+    classes: Classes
+    #: Devices of each pool (a single one unless the policy's scope is "cluster").
+    pools: tuple[int, ...] = ()
+    pool_names: tuple[str, ...] = ()
+    #: Queues by the index in ``jobs.queue``.
+    queues: tuple[QueueShare, ...] = ()
+
+
+@dataclass(slots=True)
+class Plan:
+    """How many devices each job of the view has from now on."""
+
+    #: One wished size for each job of the view (a matrix, jobs x pools, for scope "cluster").
+    sizes: Ints
+    #: When given: rows of the view in the order in which sizes are granted.
+    order: Ints | None = None
+    #: In an ordered plan, whether jobs that cannot be placed are passed over.
+    skip: bool = True
+    #: When time alone would change this plan.
+    wake_at: float = INFINITY
+    #: A word for jobs the policy deliberately leaves waiting: row -> reason code.
+    reasons: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True, frozen=True)
+class Verdict:
+    """The answer to a submission."""
+
+    accepted: bool
+    #: Reason code and facts when refused or accepted with conditions.
+    code: str = ""
+    facts: dict[str, float | str] = field(default_factory=dict)
+
+
+ACCEPTED = Verdict(accepted=True)
+
+
+class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Decides how many devices every live job should have. Fields are the policy's knobs."""
+
+    scope: ClassVar[Literal["queue", "pool", "cluster"]] = "queue"
+
+    def admit(self, view: View, job: JobSpec) -> Verdict:
+        """Whether the job is taken on at all."""
+        return ACCEPTED
+
+    def plan(self, view: View) -> Plan | Ints:
+        """How many devices each job of the view has from now on."""
+        raise NotImplementedError

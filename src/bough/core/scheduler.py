@@ -1,0 +1,178 @@
+"""The brain: events in, commands out, the same for the simulator, this machine and Kubernetes."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+import numpy as np
+
+from bough.core import model as m
+from bough.core import snapshot
+from bough.core.apply import HANDLERS, stop_for_good
+from bough.core.planning import BadPlan, draft, expire_locks
+from bough.core.policy import ACCEPTED, Policy, View
+from bough.core.queues import QueueTree
+from bough.core.reason import Reason, explain
+from bough.core.repack import repack
+from bough.core.settle import Settlement, note_causes, retry_pending
+from bough.core.speedup import SpeedBook
+from bough.core.state import State
+from bough.core.topology import Topology
+
+#: Times a plan is made anew because some of what it granted could not be placed.
+ATTEMPTS = 4
+
+
+class Scheduler:
+    """A deterministic state machine: it never sleeps, reads a clock, opens a file or draws lots."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        topology: Topology | None = None,
+        *,
+        queues: QueueTree | None = None,
+        speedups: SpeedBook | None = None,
+        #: A gang that found no compact place accepts to be scattered after this long.
+        locality_seconds: float = 180.0,
+        #: A running job is not grown again within this time of its last change.
+        damp_seconds: float = 0.0,
+        #: Plans are made at multiples of this only; 0: at every event.
+        round_seconds: float = 0.0,
+        #: Place everything anew at each decision, moving jobs freely (as some simulators do).
+        repack_all: bool = False,
+    ) -> None:
+        self.policy = policy
+        self.locality_seconds = locality_seconds
+        self.round_seconds = round_seconds
+        self.repack_all = repack_all
+        self.state = State(topology or Topology(), queues or QueueTree(), speedups or SpeedBook())
+        self.state.damp_seconds = damp_seconds
+        #: When time alone may change something; the body sends a Tick then.
+        self.wake_at = m.INFINITY
+        self._admits = type(policy).admit is not Policy.admit
+        self._plan_wake_at = m.INFINITY
+
+    def handle(self, events: Sequence[m.Event]) -> list[m.Command]:
+        """One step: what happened, what is to be done now."""
+        state = self.state
+        state.out = []
+        # 1. What happened.
+        for event in events:
+            state.now = max(state.now, event.at)
+            if self._admits and type(event) is m.Submitted and not self._admit(event):
+                continue
+            HANDLERS[type(event)](state, event)
+        # 2. What time has changed.
+        self._expire()
+        # 3. Wishes, places, commands.
+        if state.replan and self._round_is_due():
+            state.replan = False
+            self._decide()
+        # 4. Starts and growths whose devices are free by now.
+        elif state.pending:
+            retry_pending(state)
+        # 5. When to be woken.
+        self.wake_at = self._next_wake()
+        return state.out
+
+    def why(self, id: str) -> Reason:
+        """Why the job is where it is."""
+        return explain(self.state, id)
+
+    def to_bytes(self) -> bytes:
+        """Everything needed to go on with the same commands."""
+        return snapshot.encode(self.state, self._plan_wake_at)
+
+    def from_bytes(self, data: bytes) -> None:
+        """Take over from a snapshot; only for a scheduler that has handled nothing yet."""
+        self._plan_wake_at = snapshot.restore(self.state, data)
+        self.wake_at = self._next_wake()
+
+    # ------------------------------------------------------------------ the steps
+
+    def _admit(self, event: m.Submitted) -> bool:
+        """Ask the policy whether it takes the job; a refusal is final."""
+        state = self.state
+        if event.id in state.jobs or event.id in state.ended:
+            return False
+        state.table.now = state.now
+        devices = sum(state.topology.usable(p) for p in range(len(state.topology.kinds)))
+        view = View(
+            now=state.now, devices=devices, jobs=state.table, classes=state.classes.table()
+        )
+        verdict = self.policy.admit(view, event.spec) or ACCEPTED
+        if not verdict.accepted:
+            state.ended[event.id] = "rejected"
+            state.out.append(m.Ended(event.id, 0, "rejected", verdict.code))
+        return verdict.accepted
+
+    def _expire(self) -> None:
+        """Locks that are lifted, run times that are over, plans that time has aged."""
+        state = self.state
+        if state.locks and state.locks[0][0] <= state.now:
+            state.replan = True
+        while state.limits and state.limits[0][0] <= state.now:
+            _, serial, epoch = heapq.heappop(state.limits)
+            row = state.by_serial(serial)
+            if row is not None and state.table.items[row].epoch == epoch:
+                job = state.table.items[row]
+                if job.held and not job.ends_as:
+                    stop_for_good(state, job, "timed-out")
+        if self._plan_wake_at <= state.now:
+            state.replan = True
+
+    def _round_is_due(self) -> bool:
+        """Whether plans may be made now."""
+        every = self.round_seconds
+        return not every or self.state.now % every == 0.0
+
+    def _decide(self) -> None:
+        """Ask the policy, prove on the tree that it fits, and only then tell the bodies."""
+        state = self.state
+        if not state.queues.trivial:
+            used = np.bincount(
+                state.table.queue, weights=state.table.size, minlength=len(state.queues.names)
+            )
+            state.queues.charge(state.now, used.astype(np.int64))
+        expire_locks(state)
+        blocked: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
+        failed: dict[int, int] = {}
+        wake_at = m.INFINITY
+        for attempt in range(ATTEMPTS):
+            try:
+                wish = draft(state, self.policy, blocked)
+            except BadPlan as error:
+                state.refused = str(error)
+                return
+            trial = Settlement(state, self.locality_seconds)
+            placed = repack(trial, wish) if self.repack_all else trial.apply(wish)
+            failed.update(trial.failed)
+            wake_at = min(wake_at, wish.wake_at, trial.wake_at)
+            if placed or attempt == ATTEMPTS - 1:
+                break
+            trial.rollback()
+            if blocked is None:
+                blocked = np.zeros(state.table.n, bool)
+            blocked[list(trial.failed)] = True
+        state.refused = ""
+        trial.commit()
+        note_causes(state, wish, failed)
+        self._plan_wake_at = wake_at
+
+    def _next_wake(self) -> float:
+        """The next moment at which time alone may change something."""
+        state = self.state
+        wake = self._plan_wake_at
+        if state.locks:
+            wake = min(wake, state.locks[0][0])
+        if state.limits:
+            wake = min(wake, state.limits[0][0])
+        if not state.queues.trivial:
+            wake = min(wake, state.queues.next_change(state.now))
+        if self.round_seconds and (state.replan or wake < m.INFINITY):
+            every = self.round_seconds
+            wake = max(wake, state.now) if not state.replan else state.now + 1e-9
+            wake = -(-wake // every) * every
+        return wake

@@ -1,0 +1,289 @@
+"""From wishes to commands: find places in the tree, prove that they fit, then tell the bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bough.core.jobs import Job, Slots
+from bough.core.model import Resize, Start, Stop
+from bough.core.planning import Draft
+from bough.core.policy import Bools, Ints
+from bough.core.reason import BUSY, FRAGMENTATION, NONE, RESOURCES, TOPOLOGY
+from bough.core.state import CLS, LO, MIN, POOL, SINCE, SIZE, State, merge, minus
+
+_BIG = 1 << 60
+
+
+class Settlement:
+    """One trial: the tree is changed step by step, and can be put back as it was."""
+
+    def __init__(self, state: State, locality_seconds: float) -> None:
+        self.state = state
+        self.locality_seconds = locality_seconds
+        #: row -> place before the trial, for every row whose place was changed, in order.
+        self.before: dict[int, Slots] = {}
+        #: row -> cause, for rows that were granted devices but found no place.
+        self.failed: dict[int, int] = {}
+        #: Smallest plain size that found no place, by pool: larger ones need not try.
+        self.limit: dict[int, int] = {}
+        #: When a job waiting for locality will accept less of it.
+        self.wake_at = float("inf")
+
+    # ------------------------------------------------------------------ the tree
+
+    def hold(self, row: int, job: Job, place: Slots) -> None:
+        """Change a job's place in the tree."""
+        topology, spec = self.state.topology, job.spec
+        old = job.place
+        self.before.setdefault(row, old)
+        gone = minus(old, place) if place else old
+        new = minus(place, old) if old else place
+        if gone:
+            topology.give(gone, spec.cpus, spec.memory)
+        if new:
+            topology.take(new, spec.cpus, spec.memory)
+        job.place = place
+
+    def rollback(self) -> None:
+        """Put the tree back as it was before the trial."""
+        topology, items = self.state.topology, self.state.table.items
+        for row in self.before:
+            job = items[row]
+            topology.give(job.place, job.spec.cpus, job.spec.memory)
+        for row, old in self.before.items():
+            job = items[row]
+            topology.take(old, job.spec.cpus, job.spec.memory)
+            job.place = old
+        self.before.clear()
+
+    def vacate(self, row: int, want: int) -> None:
+        """Park a job or make it smaller."""
+        job = self.state.table.items[row]
+        self.hold(row, job, self.state.topology.shrink(job.place, want) if want else ())
+
+    def seat(self, row: int, want: int, exact: bool) -> int:
+        """Find a place for `want` devices, or for fewer if the plan is not exact; devices got."""
+        state = self.state
+        wi = state.table.wi
+        job, pool, have = state.table.items[row], int(wi[POOL, row]), int(wi[SIZE, row])
+        if job.plain and not job.place and want >= self.limit.get(pool, _BIG) and exact:
+            self.failed[row] = FRAGMENTATION
+            return 0
+        if self.try_size(row, job, pool, want):
+            return want
+        if not exact:
+            least = max(int(wi[LO, row]), have + 1)
+            for size in reversed(state.classes.sizes(int(wi[CLS, row]))):
+                if least <= size < want and self.try_size(row, job, pool, size):
+                    return size
+        if not job.place:
+            self.failed[row] = cause_of_failure(job)
+            if job.plain:
+                self.limit[pool] = min(want, self.limit.get(pool, _BIG))
+        return have if job.place else 0
+
+    def try_size(self, row: int, job: Job, pool: int, want: int) -> bool:
+        """Whether a place of that size was found and taken."""
+        old = job.place
+        if old and job.spec.resize_in_place:
+            more = self.look(row, job, pool, want - count(old), old)
+            if more is None:
+                return False
+            self.hold(row, job, merge(old, more))
+            return True
+        if old:
+            self.hold(row, job, ())
+        place = self.look(row, job, pool, want, ())
+        if place is None:
+            if old:
+                self.hold(row, job, old)
+            return False
+        self.hold(row, job, place)
+        return True
+
+    def look(self, row: int, job: Job, pool: int, size: int, near: Slots) -> Slots | None:
+        """Ask the tree; a job that waited long accepts to be scattered."""
+        topology, spec, state = self.state.topology, job.spec, self.state
+        if job.plain:
+            found = topology.find(pool, size, near=near)
+        else:
+            found = topology.find(
+                pool, size, wish=spec.topology, cpus=spec.cpus, memory=spec.memory, near=near
+            )
+        if found is not None or near or spec.topology.mode != "prefer" or size == 1:
+            return found
+        patient_until = float(state.table.wf[SINCE, row]) + self.locality_seconds
+        if state.now < patient_until:
+            self.wake_at = min(self.wake_at, patient_until)
+            return None
+        return topology.find(
+            pool, size, wish=spec.topology, cpus=spec.cpus, memory=spec.memory, relaxed=True
+        )
+
+    # ------------------------------------------------------------------ the plan
+
+    def apply(self, draft: Draft) -> bool:
+        """Carry the draft out on the tree; False when sizes given to some could not be placed."""
+        state, want = self.state, draft.want
+        size = state.table.size
+        grow: list[int] = []
+        for row in (want != size).nonzero()[0].tolist():
+            if want[row] < size[row]:
+                self.vacate(row, int(want[row]))
+            else:
+                grow.append(row)
+        ordered = bool(draft.orders)
+        if len(grow) > 1:
+            grow = self.in_rank(grow, draft)
+        for row in grow:
+            self.seat(row, int(want[row]), exact=ordered)
+        if self.failed and ordered:
+            for order, wished, _, skip in draft.orders:
+                if skip:
+                    self.fill_up(order, wished, want)
+            return True
+        return not self.failed
+
+    def in_rank(self, grow: list[int], draft: Draft) -> list[int]:
+        """Rows that grow, by the policy's order if it gave one, else the largest first."""
+        if not draft.orders:
+            return sorted(grow, key=lambda r: (-int(draft.want[r]), r))
+        rank = np.zeros(self.state.table.n, np.int64)
+        for order, _, _, _ in draft.orders:
+            rank[order] = np.arange(len(order))
+        return sorted(grow, key=lambda r: (int(rank[r]), r))
+
+    def fill_up(self, order: Ints, wished: Ints, want: Ints) -> None:
+        """Hand what could not be placed to the next in order, those who ran before included."""
+        state = self.state
+        table, topology = state.table, state.topology
+        pool = int(table.wi[POOL, order[0]]) if len(order) else 0
+        skipped = np.zeros(table.n, bool)
+        while (free := topology.free(pool)) > 0:
+            limit = self.limit.get(pool, _BIG)
+            fits = (want[order] == 0) & (wished[order] <= free) & ~skipped[order]
+            candidates = order[fits]
+            for row in candidates.tolist():
+                size, job = int(wished[row]), table.items[row]
+                if job.place or row in self.failed or (job.plain and size >= limit):
+                    skipped[row] = True
+                    continue
+                before = self.before.get(row, ())
+                skipped[row] = True
+                if before and topology.is_free(before):
+                    self.hold(row, job, before)
+                    break
+                if self.seat(row, size, exact=True):
+                    break
+                limit = self.limit.get(pool, _BIG)
+            else:
+                return
+
+    # ------------------------------------------------------------------ commands
+
+    def commit(self) -> None:
+        """Keep the trial: books first, then commands, those that free devices before the others."""
+        state = self.state
+        rows = list(self.before)
+        for row in rows:
+            job = state.table.items[row]
+            size = count(job.place)
+            if size != state.table.wi[SIZE, row]:
+                state.set_size(row, size)
+            bind(state, row, job)
+        for row in rows:
+            reconcile(state, state.table.items[row])
+        if len(state.pending) > 0:
+            retry_pending(state)
+
+
+def bind(state: State, row: int, job: Job) -> None:
+    """Renew the bounds of a job that time or permission can lock."""
+    spec = job.spec
+    if state.damp_seconds or spec.min_run_seconds or not spec.preemptible or job.ends_as:
+        state.set_bounds(row, job)
+
+
+def cause_of_failure(job: Job) -> int:
+    """What kept a granted job from being placed."""
+    if job.plain:
+        return FRAGMENTATION
+    return TOPOLOGY if job.spec.topology.mode != "prefer" else RESOURCES
+
+
+def count(slots: Slots) -> int:
+    """How many devices."""
+    return sum(mask.bit_count() for _, mask in slots)
+
+
+def reconcile(state: State, job: Job) -> None:
+    """One step from what the body was told towards what the job is meant to hold."""
+    place, held, out = job.place, job.held, state.out
+    if place == held:
+        state.pending.pop(job.serial, None)
+        return
+    if held:
+        gone = minus(held, place)
+        if not place or (gone and minus(place, held)) or not job.spec.resize_in_place:
+            _stop(state, job)
+            return
+        if job.state != "running" or (not gone and state.blocked(minus(place, held))):
+            state.pending[job.serial] = job
+            return
+        job.step += 1
+        job.moves("resize")
+        job.held = place
+        if gone:
+            state.mark_leaving(job, gone)
+        state.pending.pop(job.serial, None)
+        out.append(Resize(job.id, job.epoch, job.step, state.topology.place(place)))
+        return
+    if job.state != "waiting" or state.blocked(place):
+        state.pending[job.serial] = job
+        return
+    job.epoch += 1
+    job.step = 0
+    job.moves("start")
+    job.held = place
+    state.pending.pop(job.serial, None)
+    out.append(Start(job.id, job.epoch, state.topology.place(place)))
+    state.started(job)
+
+
+def _stop(state: State, job: Job) -> None:
+    """Tell the body to leave everything; the next start waits for its answer."""
+    job.moves("stop")
+    state.mark_leaving(job, job.held)
+    job.held = ()
+    if job.place:
+        state.pending[job.serial] = job
+    else:
+        state.pending.pop(job.serial, None)
+    state.out.append(Stop(job.id, job.epoch, park=not job.ends_as))
+
+
+def retry_pending(state: State) -> None:
+    """Starts and growths that waited for devices to be left."""
+    for job in list(state.pending.values()):
+        reconcile(state, job)
+
+
+def note_causes(state: State, draft: Draft, failed: dict[int, int]) -> None:
+    """Why each waiting row waits, for the records."""
+    table = state.table
+    waiting = ((table.size == 0) & (table.ready == 1)).nonzero()[0]
+    if len(waiting) or failed:
+        causes = np.full(table.n, BUSY)
+        for row, cause in draft.causes.items():
+            causes[row] = cause
+        for row, cause in failed.items():
+            causes[row] = cause
+        differs: Bools = causes[waiting] != table.cause[waiting]
+        for row in waiting[differs].tolist():
+            state.set_cause(row, int(causes[row]))
+    running = ((table.size > 0) & (table.cause != NONE)).nonzero()[0]
+    for row in running.tolist():
+        state.set_cause(row, NONE)
+
+
+__all__ = ["LO", "MIN", "Settlement", "note_causes", "reconcile", "retry_pending"]

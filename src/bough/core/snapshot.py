@@ -1,0 +1,143 @@
+"""A scheduler's state as bytes, from which an equal one goes on with equal commands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from bough.core.jobs import Job
+from bough.core.model import JobSpec, Node, Place
+from bough.core.state import CLS, MUST, POOL, READY, NodeBook, State
+
+VERSION = 1
+
+
+class JobImage(msgspec.Struct, frozen=True):
+    """One job with its row."""
+
+    id: str
+    serial: int
+    spec: JobSpec
+    state: str
+    epoch: int
+    step: int
+    place: Place
+    held: Place
+    leaving: Place
+    failures: int
+    held_by_user: bool
+    ends_as: str
+    waits_for: tuple[str, ...]
+    ints: tuple[int, ...]
+    floats: tuple[float, ...]
+
+
+class NodeImage(msgspec.Struct, frozen=True):
+    """One node with what has befallen it."""
+
+    node: Node
+    down: bool
+    drained: bool
+    unhealthy: tuple[int, ...]
+
+
+class Image(msgspec.Struct, frozen=True):
+    """The whole state."""
+
+    version: int
+    now: float
+    plan_wake_at: float
+    next_serial: int
+    replan: bool
+    refused: str
+    nodes: tuple[NodeImage, ...]
+    jobs: tuple[JobImage, ...]
+    pending: tuple[int, ...]
+    ended: dict[str, str]
+    users: dict[str, int]
+    locks: tuple[tuple[float, int], ...]
+    limits: tuple[tuple[float, int, int], ...]
+    queues: Any
+
+
+def encode(state: State, plan_wake_at: float) -> bytes:
+    """Freeze."""
+    place = state.topology.place
+    table = state.table
+    jobs = tuple(
+        JobImage(
+            job.id, job.serial, job.spec, job.state, job.epoch, job.step, place(job.place),
+            place(job.held), place(job.leaving), job.failures, job.held_by_user, job.ends_as,
+            tuple(sorted(job.waits_for)), tuple(table.wi[:, row].tolist()),
+            tuple(table.wf[:, row].tolist()),
+        )
+        for row, job in enumerate(table.items)
+    )  # fmt: skip
+    nodes = tuple(
+        NodeImage(b.node, b.down, b.drained, tuple(sorted(b.unhealthy)))
+        for b in state.nodes.values()
+    )
+    image = Image(
+        VERSION, state.now, plan_wake_at, state.next_serial, state.replan, state.refused, nodes,
+        jobs, tuple(state.pending), state.ended, state.users, tuple(state.locks),
+        tuple(state.limits), state.queues.state(),
+    )  # fmt: skip
+    return msgspec.msgpack.encode(image)
+
+
+def restore(state: State, data: bytes) -> float:
+    """Thaw into an empty state; returns when the plan ages."""
+    image = msgspec.msgpack.decode(data, type=Image)
+    if image.version != VERSION:
+        raise ValueError(f"snapshot of version {image.version}, this program reads {VERSION}")
+    assert not state.jobs and not state.nodes, "only an empty scheduler can be restored"
+    state.now, state.next_serial = image.now, image.next_serial
+    state.replan, state.refused = image.replan, image.refused
+    state.ended, state.users = dict(image.ended), dict(image.users)
+    state.queues.restore(image.queues)
+    for n in image.nodes:
+        _restore_node(state, n)
+    for j in image.jobs:
+        _restore_job(state, j)
+    for n in image.nodes:  # last, because devices held on them were taken while they were up
+        if n.drained:
+            state.topology.drain(n.node.name, True)
+        if n.down:
+            state.topology.remove(n.node.name)
+    by_serial = {job.serial: job for job in state.table.items}
+    state.pending = {serial: by_serial[serial] for serial in image.pending}
+    state.locks, state.limits = list(image.locks), list(image.limits)
+    return image.plan_wake_at
+
+
+def _restore_node(state: State, image: NodeImage) -> None:
+    """A node with its health, drained or down."""
+    book = state.nodes[image.node.name] = NodeBook(image.node)
+    book.down, book.drained, book.unhealthy = image.down, image.drained, set(image.unhealthy)
+    state.topology.add(image.node)
+    for device in image.unhealthy:
+        state.topology.health(image.node.name, device, False)
+
+
+def _restore_job(state: State, image: JobImage) -> None:
+    """A job with its devices and its row."""
+    job = Job(image.id, image.serial, image.spec)
+    slots = state.topology.slots
+    job.state, job.epoch, job.step = image.state, image.epoch, image.step
+    job.place, job.held = slots(image.place), slots(image.held)
+    job.failures, job.held_by_user = image.failures, image.held_by_user
+    job.ends_as, job.waits_for = image.ends_as, set(image.waits_for)
+    job.pools = state.pools_for(job.spec)
+    for other in job.waits_for:
+        state.dependents.setdefault(other, set()).add(job.id)
+    row = state.table.add(job, image.ints, image.floats)
+    wi = state.table.wi
+    wi[CLS, row] = state.class_for(job.spec, int(wi[POOL, row]))
+    state.unready += int(not wi[READY, row])
+    state.musts += int(wi[MUST, row])
+    state.jobs[job.id] = job
+    if job.place:
+        state.topology.take(job.place, job.spec.cpus, job.spec.memory)
+    if image.leaving:
+        state.mark_leaving(job, slots(image.leaving))

@@ -1,0 +1,216 @@
+"""What the scheduler knows: nodes, queues, live jobs and the books kept on each of them."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any, Final
+
+import numpy as np
+
+from bough.core.classes import ClassTable
+from bough.core.jobs import Job, Jobs, JobTable, Slots
+from bough.core.model import INFINITY, Command, JobSpec, Node
+from bough.core.queues import QueueTree
+from bough.core.reason import BUSY
+from bough.core.speedup import SpeedBook
+from bough.core.topology import Topology
+
+I: Final = {name: c.row for name, c in vars(Jobs).items() if getattr(c, "whole", None) is True}
+F: Final = {name: c.row for name, c in vars(Jobs).items() if getattr(c, "whole", None) is False}
+SIZE, CLS, LO, HI, MIN, MAX, MUST = (I[n] for n in ("size", "cls", "lo", "hi", "min", "max", "must"))
+POOL, WISH, READY, CAUSE, QUEUE = (I[n] for n in ("pool", "wish", "ready", "cause", "queue"))
+SINCE, BEGUN, RUN_SINCE, ATTAINED = (
+    F[n] for n in ("since", "begun", "run_since", "attained_until")
+)
+LEFT, RATE, RAN, WISH_SPEED = (F[n] for n in ("left_at", "rate", "ran_until", "wish_speed"))
+NAN = float("nan")
+#: Speed of a job that, as far as we know, cannot run at any of its sizes.
+TINY = 1e-9
+
+
+class NodeBook:
+    """A node as it was announced, and what has befallen it since."""
+
+    __slots__ = ("down", "drained", "node", "unhealthy")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.down = False
+        self.drained = False
+        self.unhealthy: set[int] = set()
+
+
+class State:
+    """Everything the scheduler decides from; changed only through `Scheduler.handle`."""
+
+    def __init__(self, topology: Topology, queues: QueueTree, speedups: SpeedBook) -> None:
+        self.now = 0.0
+        self.topology = topology
+        self.queues = queues
+        self.speedups = speedups
+        self.classes = ClassTable()
+        #: What was asked of the speed-ups before, and the class that came of it.
+        self.known_classes: dict[Any, int] = {}
+        self.table = JobTable()
+        self.jobs: dict[str, Job] = {}
+        self.nodes: dict[str, NodeBook] = {}
+        #: How jobs ended, for those that depend on them.
+        self.ended: dict[str, str] = {}
+        #: job id -> jobs that wait for its end.
+        self.dependents: dict[str, set[str]] = {}
+        self.users: dict[str, int] = {}
+        self.next_serial = 0
+        #: Devices told to be left but perhaps not left yet: node index -> bit mask.
+        self.leaving: dict[int, int] = {}
+        #: Jobs whose place differs from what their body was told, in the order they became so.
+        self.pending: dict[int, Job] = {}
+        #: Rows that may not run now (held, dependencies, too big): how many.
+        self.unready = 0
+        #: Rows bound by min_run_seconds or damping: (until, serial), and how many cannot be parked.
+        self.locks: list[tuple[float, int]] = []
+        self.musts = 0
+        #: Ends of maximum run times: (when, serial, epoch).
+        self.limits: list[tuple[float, int, int]] = []
+        #: Whether something happened that may change the plan.
+        self.replan = False
+        #: Commands of the present step, in order.
+        self.out: list[Command] = []
+        #: (job id, when, cause code) for every change of cause since it was last emptied.
+        self.causes: list[tuple[str, float, int]] = []
+        #: Why the last plan was refused; empty when it was good.
+        self.refused = ""
+        #: Elastic jobs are not grown again within this time of a change of size.
+        self.damp_seconds = 0.0
+
+    # ------------------------------------------------------------------ rows
+
+    def set_size(self, row: int, size: int) -> None:
+        """Close the books on the present size and open them on the new one."""
+        table, now = self.table, self.now
+        wi, wf = table.wi, table.wf
+        old = int(wi[SIZE, row])
+        elapsed = now - float(wf[SINCE, row])
+        if elapsed and old:
+            wf[ATTAINED, row] += old * elapsed
+            wf[RAN, row] += elapsed
+            left = float(wf[LEFT, row]) - float(wf[RATE, row]) * elapsed
+            wf[LEFT, row] = left if left > 0.0 else 0.0
+        wf[SINCE, row] = now
+        wi[SIZE, row] = size
+        wf[RATE, row] = self.classes.speed(int(wi[CLS, row]), size)
+
+    def set_ready(self, row: int, ready: bool, cause: int = BUSY) -> None:
+        """Let the job run, or keep it from running for a cause."""
+        wi = self.table.wi
+        if bool(wi[READY, row]) != ready:
+            wi[READY, row] = ready
+            self.unready += -1 if ready else 1
+        self.set_cause(row, cause)
+
+    def set_cause(self, row: int, cause: int) -> None:
+        """Note why it waits from now on."""
+        wi = self.table.wi
+        if wi[CAUSE, row] != cause:
+            wi[CAUSE, row] = cause
+            self.causes.append((self.table.items[row].id, self.now, cause))
+
+    def set_bounds(self, row: int, job: Job) -> None:
+        """lo, hi and must from what the job allows at this moment."""
+        wi, wf = self.table.wi, self.table.wf
+        lo, hi, must = int(wi[MIN, row]), int(wi[MAX, row]), 0
+        size = int(wi[SIZE, row])
+        if size and not job.ends_as:
+            spec = job.spec
+            calm = float(wf[RUN_SINCE, row]) + spec.min_run_seconds
+            damped = float(wf[SINCE, row]) + self.damp_seconds
+            if not spec.preemptible or calm > self.now:
+                lo, must = size, 1
+                if not spec.resize_in_place:
+                    hi = size
+            if damped > self.now:
+                hi = size
+            until = min(t for t in (calm, damped, INFINITY) if t > self.now)
+            if until < INFINITY:
+                heapq.heappush(self.locks, (until, job.serial))
+        self.musts += must - int(wi[MUST, row])
+        wi[LO, row], wi[HI, row], wi[MUST, row] = lo, hi, must
+
+    def by_serial(self, serial: int) -> int | None:
+        """Row of a serial number, None when that job is gone."""
+        serials = self.table.serials
+        row = int(np.searchsorted(serials, serial)) if serials else 0
+        return row if row < len(serials) and serials[row] == serial else None
+
+    def started(self, job: Job) -> None:
+        """Open the books of a new epoch."""
+        row, wf, now = self.table.row(job), self.table.wf, self.now
+        wf[RUN_SINCE, row] = now
+        if wf[BEGUN, row] != wf[BEGUN, row]:
+            wf[BEGUN, row] = now
+        if job.spec.max_run_seconds < INFINITY:
+            end = now + job.spec.max_run_seconds - float(wf[RAN, row])
+            heapq.heappush(self.limits, (end, job.serial, job.epoch))
+        if job.spec.min_run_seconds:
+            self.set_bounds(row, job)
+
+    # ------------------------------------------------------------------ curves and pools
+
+    def pools_for(self, spec: JobSpec) -> tuple[int, ...]:
+        """Pools the job accepts, best first."""
+        kinds = self.topology.kinds
+        if not spec.kinds:
+            return tuple(range(len(kinds)))
+        return tuple(kinds.index(k) for k in spec.kinds if k in kinds)
+
+    def class_for(self, spec: JobSpec, pool: int) -> int:
+        """The class of the job on that pool: its sizes and how fast we believe it runs on them."""
+        kinds = self.topology.kinds
+        kind = kinds[pool] if pool < len(kinds) else ""
+        key = (spec.devices, spec.roles, spec.model, spec.batch, kind)
+        found = self.known_classes.get(key)
+        if found is None:
+            curve = self.speedups.curve(spec.model, spec.batch, kind)
+            sizes = tuple(s for s in spec.sizes() if curve.at(s) > 0.0) or spec.sizes()[:1]
+            found = self.classes.number(sizes, tuple(curve.at(s) or TINY for s in sizes))
+            self.known_classes[key] = found
+        return found
+
+    # ------------------------------------------------------------------ devices being left
+
+    def mark_leaving(self, job: Job, slots: Slots) -> None:
+        """These devices are free in the books but perhaps not yet in the world."""
+        leaving = self.leaving
+        for node, mask in slots:
+            leaving[node] = leaving.get(node, 0) | mask
+        job.leaving = merge(job.leaving, slots) if job.leaving else slots
+
+    def clear_leaving(self, job: Job) -> None:
+        """The world has confirmed that the job left what it was told to leave."""
+        leaving = self.leaving
+        for node, mask in job.leaving:
+            rest = leaving.get(node, 0) & ~mask
+            if rest:
+                leaving[node] = rest
+            else:
+                leaving.pop(node, None)
+        job.leaving = ()
+
+    def blocked(self, slots: Slots) -> bool:
+        """Whether somebody may still be on one of these devices."""
+        leaving = self.leaving
+        return bool(leaving) and any(leaving.get(node, 0) & mask for node, mask in slots)
+
+
+def merge(a: Slots, b: Slots) -> Slots:
+    """All devices of both."""
+    masks = dict(a)
+    for node, mask in b:
+        masks[node] = masks.get(node, 0) | mask
+    return tuple(sorted(masks.items()))
+
+
+def minus(a: Slots, b: Slots) -> Slots:
+    """Devices of a that are not of b."""
+    masks = dict(b)
+    rest = ((node, mask & ~masks.get(node, 0)) for node, mask in a)
+    return tuple((node, mask) for node, mask in rest if mask)

@@ -1,0 +1,330 @@
+"""The loop of the simulator: deliver what happens next, carry out what the scheduler commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from bough.core import model as m
+from bough.core.cluster import Cluster
+from bough.core.policy import Policy
+from bough.core.queues import QueueTree
+from bough.core.reason import CODES, NONE
+from bough.core.scheduler import Scheduler
+from bough.core.speedup import SpeedBook
+from bough.core.topology import Topology
+from bough.sim import faults
+from bough.sim.belief import mistaken
+from bough.sim.options import Options, Tools
+from bough.sim.record import JobRecord, RunRecord
+from bough.sim.story import Story
+from bough.sim.trace import Trace, TraceJob
+from bough.sim.world import ACK, CRASH, FINISH, Running, World
+
+USAGE_MAX = 20_000
+INFINITY = m.INFINITY
+
+
+def simulate(
+    trace: Trace,
+    cluster: Cluster,
+    policy: Policy,
+    options: Options | None = None,
+    tools: Tools | None = None,
+    *,
+    policy_name: str = "",
+    cluster_name: str = "",
+) -> RunRecord:
+    """Replay a trace on a cluster under a policy."""
+    engine = Engine(trace, cluster, policy, options or Options(), tools or Tools())
+    engine.record.policy = policy_name or type(policy).__name__.lower()
+    engine.record.cluster = cluster_name
+    return engine.run()
+
+
+class Engine:
+    """One replay."""
+
+    def __init__(
+        self, trace: Trace, cluster: Cluster, policy: Policy, options: Options, tools: Tools
+    ) -> None:
+        self.options, self.tools = options, tools
+        kind = cluster.nodes[0].kind if cluster.nodes else ""
+        self.arrivals: Sequence[TraceJob] = trace.jobs[: options.jobs or None]
+        speedups = tools.speedups or SpeedBook(trace.kind or kind)
+        self.scheduler = Scheduler(
+            policy, Topology(cluster.levels, cluster.bandwidth, cluster.inner), queues=QueueTree(), speedups=speedups,
+            locality_seconds=options.locality_seconds, damp_seconds=options.damp_seconds,
+            round_seconds=options.round_seconds, repack_all=options.repack,
+        )  # fmt: skip
+        self.world = World(options, speedups, trace, kind)
+        self.world.watch_places(cluster, self.scheduler.state.topology)
+        self.record = RunRecord(
+            "", "", trace.name, options.seed, sum(n.devices for n in cluster.nodes),
+            node_names=[n.name for n in cluster.nodes],
+            node_devices=[n.devices for n in cluster.nodes],
+        )  # fmt: skip
+        #: Answers that nobody waits for: they ride with the next events.
+        self.quiet: list[m.Event] = []
+        self.story = Story(options.explain)
+        self.caused: dict[str, tuple[float, int]] = {}
+        self.usage_gap = 0.0
+        start = self.arrivals[0].submit if self.arrivals else 0.0
+        self.now = min(start, 0.0) if start < 0 else start
+        self.step([m.NodeUp(at=self.now, node=node) for node in cluster.nodes])
+        self.step([m.QueueSet(at=self.now, queue=queue) for queue in options.queues])
+        faults.plan(self.world, cluster, self.now)
+
+    # ------------------------------------------------------------------ the loop
+
+    def run(self) -> RunRecord:
+        """Until everything has ended, or nothing will happen any more."""
+        clock, record = self.tools.clock, self.record
+        began = clock() if clock else 0.0
+        record.started = self.now
+        arrived, count = 0, len(self.arrivals)
+        next_arrival = self.arrivals[0].submit if count else INFINITY
+        world, scheduler, until = self.world, self.scheduler, self.options.until
+        told = 0
+        while True:
+            at = min(next_arrival, world.next_at(), scheduler.wake_at)
+            if at == INFINITY or at > until or (arrived == count and not world.jobs):
+                break
+            self.now = at
+            batch = self.quiet
+            self.quiet = []
+            self.happen(at, batch)
+            while next_arrival <= at:
+                batch.append(self.arrive(self.arrivals[arrived]))
+                arrived += 1
+                next_arrival = self.arrivals[arrived].submit if arrived < count else INFINITY
+            if scheduler.wake_at <= at and not batch:
+                batch.append(m.Tick(at=at))
+            self.step(batch)
+            if self.tools.on_progress and arrived - told >= 256:
+                told = arrived
+                self.tools.on_progress((arrived - len(world.jobs)) / count)
+        self.close(until)
+        record.cpu_seconds = clock() - began if clock else 0.0
+        if self.tools.on_progress:
+            self.tools.on_progress(1.0)
+        return record
+
+    def happen(self, at: float, batch: list[m.Event]) -> None:
+        """Everything the world has in store for this moment."""
+        world = self.world
+        while world.next_at() <= at:
+            _, what, _, _, payload = world.pop()
+            if what == FINISH:
+                batch.append(self.finish(payload, at))
+            elif what == CRASH:
+                batch.append(self.crash(payload, at))
+            elif what == ACK:
+                batch.append(payload)
+            else:
+                batch.extend(faults.happen(world, what, payload, at))
+
+    def step(self, batch: list[m.Event]) -> None:
+        """Let the scheduler decide, and carry out its commands until it waits for the world."""
+        clock, record, scheduler = self.tools.clock, self.record, self.scheduler
+        while batch:
+            began = clock() if clock else 0.0
+            commands = scheduler.handle(batch)
+            if clock:
+                record.decision_seconds.append(clock() - began)
+            record.events += len(batch)
+            if scheduler.state.causes:
+                self.note_causes()
+            batch = []
+            for command in commands:
+                answer = self.execute(command)
+                if answer is not None:
+                    batch.append(answer)
+            if batch and not scheduler.state.pending:
+                self.quiet += batch
+                batch = []
+        self.sample()
+
+    # ------------------------------------------------------------------ what happens to jobs
+
+    def arrive(self, job: TraceJob) -> m.Event:
+        """A submission, with the truth of it kept in the world."""
+        spec = job.spec
+        record = JobRecord(job.id, spec.user, spec.queue, spec.service, spec.sizes()[-1], job.submit)
+        if spec.deadline is not None:
+            record.deadline = spec.deadline
+        if spec.deadline_after is not None:
+            record.deadline = min(record.deadline, job.submit + spec.deadline_after)
+        running = self.world.add(job, record)
+        self.record.jobs.append(record)
+        if self.options.speed_error:
+            spec = mistaken(self.world, running, self.options)
+        self.story.tell(record, job.submit, "submitted")
+        return m.Submitted(at=self.now, id=job.id, spec=spec)
+
+    def finish(self, job: Running, at: float) -> m.Event:
+        """Its work is done."""
+        self.world.leave(job, at)
+        job.done = job.work
+        return m.Exited(at=at, id=job.job.id, epoch=job.epoch)
+
+    def crash(self, job: Running, at: float) -> m.Event:
+        """It fails by its own fault; what is tried again goes on from the last checkpoint."""
+        self.world.lose(job, at)
+        self.world.leave(job, at)
+        job.crash_at = INFINITY
+        job.record.restarts += 1
+        self.story.tell(job.record, at, "crashed by its own fault")
+        return m.Exited(at=at, id=job.job.id, epoch=job.epoch, why="failed", code=1)
+
+    # ------------------------------------------------------------------ commands
+
+    def execute(self, command: m.Command) -> m.Event | None:
+        """Carry out one command; the answer, unless it comes later or there is none."""
+        kind = type(command)
+        if kind is m.Ended:
+            self.ended(command)  # type: ignore[arg-type]
+            return None
+        job = self.world.jobs.get(command.id)
+        assert job is not None, f"command for a job that is gone: {command!r}"
+        if kind is m.Start:
+            return self.start(job, command)  # type: ignore[arg-type]
+        if kind is m.Resize:
+            return self.resize(job, command)  # type: ignore[arg-type]
+        return self.stop(job, command)
+
+    def start(self, job: Running, command: m.Start) -> m.Event | None:
+        """Begin, or go on from where it was parked."""
+        now, record, cost = self.now, job.record, self.options.start_seconds
+        if record.begin != record.begin:
+            record.begin = now
+        job.epoch = command.epoch
+        if self.options.straggler_share:
+            faults.draw_straggler(self.world, job)
+        self.world.set_place(job, command.place, size_of(command.place), now, cost)
+        self.story.tell_start(record, now, command, self.scheduler)
+        if self.options.speed_error:
+            self.quiet.append(self.measure(job))
+        return self.answer(m.Started(at=now + cost, id=command.id, epoch=command.epoch), cost)
+
+    def resize(self, job: Running, command: m.Resize) -> m.Event | None:
+        """Go on with more or fewer devices."""
+        now, cost, before = self.now, self.options.resize_seconds, job.size
+        job.record.resizes += 1
+        self.world.set_place(job, command.place, size_of(command.place), now, cost)
+        self.story.tell_resize(job.record, now, before, command)
+        if self.options.speed_error:
+            self.quiet.append(self.measure(job))
+        answer = m.Resized(at=now + cost, id=command.id, epoch=command.epoch, step=command.step)
+        return self.answer(answer, cost)
+
+    def stop(self, job: Running, command: m.Command) -> m.Event | None:
+        """Leave all devices; a planned stop loses nothing."""
+        now, cost, record = self.now, self.options.park_seconds, job.record
+        lost = faults.is_lost(self.world, job)
+        if lost:
+            self.world.lose(job, now)
+            record.restarts += 1
+        self.world.leave(job, now)
+        moving = bool(self.scheduler.state.jobs[command.id].place)
+        if moving and not lost:
+            record.migrations += 1
+        elif not lost:
+            record.preemptions += 1
+        self.story.tell(record, now, "moved" if moving else "parked")
+        answer = m.Exited(at=now + cost, id=command.id, epoch=command.epoch, why="stopped")
+        return self.answer(answer, cost)
+
+    def answer(self, event: m.Event, cost: float) -> m.Event | None:
+        """The answer now, or on the heap for later."""
+        if cost <= 0.0:
+            return event
+        self.world.push(event.at, ACK, event)
+        return None
+
+    def measure(self, job: Running) -> m.Event:
+        """What a job reports of its progress, in the scheduler's unit of work."""
+        share = job.believed / job.work
+        return m.Progressed(
+            at=self.now, id=job.job.id, epoch=job.epoch, left=(job.work - job.done) * share,
+            rate=job.rate * share if job.rate else None, size=job.size,
+        )  # fmt: skip
+
+    def ended(self, command: m.Ended) -> None:
+        """Close the record."""
+        job = self.world.jobs.pop(command.id, None)
+        if job is None:
+            return
+        record = job.record
+        job.version += 1
+        if job.size:
+            self.world.leave(job, self.now)
+        self.stop_waiting(command.id, record)
+        record.end = self.now
+        record.state = command.state
+        if command.state == "rejected":
+            record.admitted = False
+        reason = f": {command.reason}" if command.reason else ""
+        self.story.tell(record, self.now, f"{command.state}{reason}")
+
+    # ------------------------------------------------------------------ the records
+
+    def note_causes(self) -> None:
+        """Seconds waited, by cause."""
+        jobs, caused = self.world.jobs, self.caused
+        for id, at, cause in self.scheduler.state.causes:
+            job = jobs.get(id)
+            if job is None:
+                continue
+            before = caused.get(id)
+            if before is not None and at > before[0]:
+                code = CODES[before[1]]
+                waits = job.record.waits
+                waits[code] = waits.get(code, 0.0) + at - before[0]
+            if cause == NONE:
+                caused.pop(id, None)
+            else:
+                caused[id] = (at, cause)
+                self.story.tell_cause(job.record, at, id, self.scheduler)
+        self.scheduler.state.causes.clear()
+
+    def stop_waiting(self, id: str, record: JobRecord) -> None:
+        """Close the last wait."""
+        before = self.caused.pop(id, None)
+        if before is not None and self.now > before[0]:
+            code = CODES[before[1]]
+            record.waits[code] = record.waits.get(code, 0.0) + self.now - before[0]
+
+    def sample(self) -> None:
+        """How full the cluster is; thinned to a bounded number of points."""
+        usage, topology = self.record.usage, self.scheduler.state.topology
+        if usage and self.now - usage[-1][0] < self.usage_gap:
+            return
+        pools = range(len(topology.kinds))
+        free = sum(topology.free(p) for p in pools)
+        usable = sum(topology.usable(p) for p in pools)
+        largest = max((topology.largest_free(p) for p in pools), default=0)
+        usage.append((self.now, usable - free, free, largest))
+        if len(usage) > USAGE_MAX:
+            del usage[::2]
+            span = usage[-1][0] - usage[0][0]
+            self.usage_gap = span / USAGE_MAX * 2
+
+    def close(self, until: float) -> None:
+        """What is still unfinished stays so, with its wait up to now."""
+        self.record.ended = min(until, self.now) if until < INFINITY else self.now
+        for id, job in self.world.jobs.items():
+            self.world.advance(job, self.record.ended)
+            self.stop_waiting(id, job.record)
+            self.story.tell_last(job.record, self.now, id, self.scheduler)
+
+
+def size_of(place: m.Place) -> int:
+    """Devices of a place."""
+    return sum([len(devices) for _, devices in place])
+
+
+def encode_commands(commands: Sequence[m.Command]) -> bytes:
+    """For comparing runs byte for byte."""
+    return msgspec.json.encode(commands)

@@ -1,0 +1,58 @@
+"""What breaks, when, and for how long: drawn from the seed, the same under every policy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bough.core import model as m
+from bough.core.cluster import Cluster
+from bough.sim.world import DEVICE_DOWN, DEVICE_UP, NODE_DOWN, NODE_UP, Running, World
+
+
+def plan(world: World, cluster: Cluster, now: float) -> None:
+    """First failures of every node and device; each draws its own next from its own stream."""
+    failures = world.options.failures
+    for index, node in enumerate(cluster.nodes):
+        if failures.node_mtbf_seconds < m.INFINITY:
+            stream = np.random.default_rng([world.options.seed, 2, index])
+            at = now + float(stream.exponential(failures.node_mtbf_seconds))
+            world.push(at, NODE_DOWN, (node, -1, stream))
+        if failures.device_mtbf_seconds < m.INFINITY:
+            for device in range(node.devices):
+                stream = np.random.default_rng([world.options.seed, 3, index, device])
+                at = now + float(stream.exponential(failures.device_mtbf_seconds))
+                world.push(at, DEVICE_DOWN, (node, device, stream))
+
+
+def happen(world: World, what: int, payload: tuple[m.Node, int, np.random.Generator], at: float) -> list[m.Event]:
+    """Break or mend, and draw when it is mended or breaks again."""
+    node, device, stream = payload
+    failures = world.options.failures
+    if what == NODE_DOWN:
+        world.push(at + float(stream.exponential(failures.node_repair_seconds)), NODE_UP, payload)
+        world.broken.add(node.name)
+        return [m.NodeDown(at=at, name=node.name)]
+    if what == NODE_UP:
+        world.push(at + float(stream.exponential(failures.node_mtbf_seconds)), NODE_DOWN, payload)
+        world.broken.discard(node.name)
+        return [m.NodeUp(at=at, node=node)]
+    down = what == DEVICE_DOWN
+    mean = failures.device_repair_seconds if down else failures.device_mtbf_seconds
+    world.push(at + float(stream.exponential(mean)), DEVICE_UP if down else DEVICE_DOWN, payload)
+    (world.broken.add if down else world.broken.discard)((node.name, device))
+    return [m.DeviceHealth(at=at, name=node.name, device=device, healthy=not down)]
+
+
+def is_lost(world: World, job: Running) -> bool:
+    """Whether a stop is due to something broken under the job."""
+    broken = world.broken
+    return bool(broken) and any(
+        node in broken or any((node, d) in broken for d in devices) for node, devices in job.place
+    )
+
+
+def draw_straggler(world: World, job: Running) -> None:
+    """A start may catch a slow device, which slows the whole gang."""
+    options = world.options
+    slow = world.draw.random() < options.straggler_share
+    job.slow = 1.0 - options.straggler_slowdown if slow else 1.0

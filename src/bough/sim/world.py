@@ -1,0 +1,233 @@
+"""What is true of running jobs: their progress, what costs them time, and when they end."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any, Final
+
+import numpy as np
+
+from bough.core.cluster import Cluster
+from bough.core.model import Place
+from bough.core.speedup import Curve, SpeedBook
+from bough.core.topology import Topology
+from bough.sim.options import Options
+from bough.sim.record import JobRecord
+from bough.sim.trace import Trace, TraceJob
+
+#: Kinds of future events on the heap, in the order in which simultaneous ones happen.
+FINISH, CRASH, ACK, NODE_DOWN, NODE_UP, DEVICE_DOWN, DEVICE_UP = range(7)
+
+
+class Running:
+    """The truth about one job."""
+
+    __slots__ = (
+        "at", "believed", "crash_at", "curve", "done", "epoch", "job", "place", "rate", "ready",
+        "record", "saved", "saved_at", "size", "slow", "version", "work",
+    )  # fmt: skip
+
+    def __init__(self, job: TraceJob, record: JobRecord, curve: Curve, work: float) -> None:
+        self.job = job
+        self.record = record
+        self.curve = curve
+        #: Work in all, done so far, and safe from failures.
+        self.work = work
+        self.done = 0.0
+        self.saved = 0.0
+        #: What the scheduler believes the work to be.
+        self.believed = work
+        self.crash_at = job.fails_at * work if job.fails_at is not None else float("inf")
+        self.epoch = 0
+        self.place: Place = ()
+        self.size = 0
+        #: Progress is at `rate` since `at`, or since `ready` if that is later.
+        self.rate = 0.0
+        self.at = 0.0
+        self.ready = 0.0
+        self.saved_at = 0.0
+        self.slow = 1.0
+        #: Counts changes of rate; older finishes on the heap are void.
+        self.version = 0
+
+
+class World:
+    """All running jobs, and the heap of what will happen to them."""
+
+    def __init__(self, options: Options, speedups: SpeedBook, trace: Trace, kind: str) -> None:
+        self.options = options
+        self.speedups = speedups
+        self.kind = trace.kind or kind
+        self.draw: Final = np.random.default_rng([options.seed, 1])
+        self.heap: list[tuple[float, int, int, int, Any]] = []
+        self.counter = 0
+        self.jobs: dict[str, Running] = {}
+        self.broken: set[Any] = set()
+        self._ideals: dict[Any, tuple[float, float, float]] = {}
+
+    def watch_places(self, cluster: Cluster, topology: Topology) -> None:
+        """Where nodes are and what they are, for speeds that depend on it."""
+        self.topology = topology
+        kinds = {n.name: n.kind for n in cluster.nodes}
+        self.kind_of = kinds if len(set(kinds.values())) > 1 else {}
+        self.node_devices = {n.name: n.devices for n in cluster.nodes}
+        self.widest = max(self.node_devices.values(), default=1)
+        self.jobs_on: dict[str, dict[str, int]] = {n.name: {} for n in cluster.nodes}
+
+    def rate(self, job: Running) -> float:
+        """Work per second on the present place."""
+        curve = job.curve
+        if self.kind_of:
+            kind = self.kind_of[job.place[0][0]]
+            if kind != self.kind:
+                curve = self.on_other_kind(job, kind)
+        rate = curve.at(job.size) * job.slow
+        if len(job.place) > 1 and curve.span_factor:
+            rate *= curve.spread(self.levels_too_wide(job))
+        if self.options.interference:
+            rate *= 1.0 - self.options.interference * self.crowding(job)
+        return rate
+
+    def on_other_kind(self, job: Running, kind: str) -> Curve:
+        """The job's curve on a kind it was not measured on."""
+        spec = job.job.spec
+        if job.job.curve is None and not self.options.speed_error:
+            return self.speedups.curve(spec.model, spec.batch, kind)
+        return job.curve.scaled(self.speedups.ratio(kind, self.kind))
+
+    def levels_too_wide(self, job: Running) -> int:
+        """Levels its place spans beyond what so many devices need."""
+        topology = self.topology
+        span = topology.span(topology.slots(job.place))
+        needed = topology.spans.index("node") + (job.size > self.widest)
+        return max(span - needed, 0)
+
+    def crowding(self, job: Running) -> float:
+        """Mean share of its nodes' devices that other jobs hold."""
+        shares = []
+        for node, devices in job.place:
+            others = sum(self.jobs_on[node].values()) - len(devices)
+            shares.append(max(others, 0) / self.node_devices[node])
+        return sum(shares) / len(shares) if shares else 0.0
+
+    def crowd(self, job: Running, before: Place, after: Place, now: float) -> None:
+        """Neighbours on the nodes that were left or joined go on at another speed."""
+        id = job.job.id
+        for node, _ in before:
+            self.jobs_on[node].pop(id, None)
+        for node, devices in after:
+            self.jobs_on[node][id] = len(devices)
+        nodes = {node for node, _ in before + after}
+        for other in sorted({i for node in nodes for i in self.jobs_on[node]} - {id}):
+            neighbour = self.jobs[other]
+            self.advance(neighbour, now)
+            self.set_rate(neighbour, now)
+
+    def push(self, at: float, what: int, payload: Any, version: int = 0) -> None:
+        """Something will happen."""
+        self.counter += 1
+        heapq.heappush(self.heap, (at, what, self.counter, version, payload))
+
+    def next_at(self) -> float:
+        """When the next thing happens that is still to happen."""
+        heap = self.heap
+        while heap:
+            at, what, _, version, payload = heap[0]
+            if what <= CRASH and payload.version != version:
+                heapq.heappop(heap)
+            else:
+                return at
+        return float("inf")
+
+    def pop(self) -> tuple[float, int, int, int, Any]:
+        """What happens next; call next_at first."""
+        return heapq.heappop(self.heap)
+
+    # ------------------------------------------------------------------ jobs
+
+    def add(self, job: TraceJob, record: JobRecord) -> Running:
+        """The truth of a job that was submitted."""
+        spec = job.spec
+        curve = job.curve or self.speedups.curve(spec.model, spec.batch, self.kind)
+        work = job.seconds * curve.at(job.devices)
+        running = self.jobs[job.id] = Running(job, record, curve, work)
+        key = (spec.devices, spec.roles, id(curve))
+        ideal = self._ideals.get(key)
+        if ideal is None:
+            sizes = [(s, curve.at(s)) for s in spec.sizes() if curve.at(s) > 0]
+            wish = sizes[-1][1]
+            ideal = (1 / wish, 1 / max(v for _, v in sizes), min(s / v for s, v in sizes))
+            self._ideals[key] = ideal
+        record.ideal_seconds, record.fastest_seconds, record.least_device_seconds = (
+            work * ideal[0],
+            work * ideal[1],
+            work * ideal[2],
+        )
+        return running
+
+    def advance(self, job: Running, now: float) -> None:
+        """Bring progress up to now."""
+        if job.rate:
+            begin = job.ready if job.ready > job.at else job.at
+            if now > begin:
+                job.done += job.rate * (now - begin)
+        if job.size:
+            job.record.device_seconds += job.size * (now - job.at)
+        job.at = now
+
+    def set_place(self, job: Running, place: Place, size: int, now: float, cost: float) -> None:
+        """From now on it holds these devices, and makes progress after the cost."""
+        self.advance(job, now)
+        before = job.place
+        job.place, job.size = place, size
+        job.ready = max(now + cost, job.ready)
+        record = job.record
+        record.sizes.append((now, size))
+        if self.options.detail:
+            record.places.append((now, place))
+        if self.options.interference:
+            self.crowd(job, before, place, now)
+        self.set_rate(job, now)
+
+    def set_rate(self, job: Running, now: float) -> None:
+        """Renew the speed and with it the end."""
+        job.version += 1
+        if not job.size:
+            job.rate = 0.0
+            return
+        job.rate = rate = self.rate(job)
+        target, what = job.work, FINISH
+        if job.crash_at < target:
+            target, what = job.crash_at, CRASH
+        begin = job.ready if job.ready > now else now
+        left = target - job.done
+        self.counter += 1
+        heapq.heappush(
+            self.heap,
+            (begin + (left / rate if left > 0 else 0.0), what, self.counter, job.version, job),
+        )
+
+    def lose(self, job: Running, now: float) -> None:
+        """What was done since the last checkpoint is lost."""
+        self.advance(job, now)
+        every = self.options.checkpoint_seconds
+        ran = max(now - max(job.ready, job.saved_at), 0.0)
+        lost_seconds = ran % every if every > 0 else 0.0
+        lost = min(lost_seconds * job.rate, job.done - job.saved)
+        if lost > 0:
+            job.done -= lost
+            job.record.lost_device_seconds += lost / job.rate * job.size
+        job.saved = job.done
+        job.saved_at = now
+
+    def leave(self, job: Running, now: float) -> None:
+        """It holds nothing; its state is kept."""
+        self.advance(job, now)
+        if self.options.interference:
+            self.crowd(job, job.place, (), now)
+        job.place, job.size, job.rate = (), 0, 0.0
+        job.version += 1
+        job.saved, job.ready = job.done, 0.0
+        job.record.sizes.append((now, 0))
+        if self.options.detail:
+            job.record.places.append((now, ()))

@@ -1,0 +1,197 @@
+"""The scheduler against a slow, forgetful, repetitive world: what must hold after every step."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from bough.core import model as m
+from bough.core.scheduler import Scheduler
+from bough.policies import find
+from tests.core.bodies import Body, devices_of
+
+POLICIES = ("fifo", "srtf", "las", "max_min", "greedy", "fifo(skip=true)", "backfill", "edf", "drf")
+
+
+class Cluster(RuleBasedStateMachine):
+    """Random submissions, ends, failures and answers; commands go to a body that asserts."""
+
+    @initialize(
+        policy=st.sampled_from(POLICIES),
+        sizes=st.lists(st.integers(1, 8), min_size=1, max_size=4),
+        damp=st.sampled_from([0.0, 5.0]),
+        kinds=st.integers(1, 2),
+    )
+    def begin(self, policy: str, sizes: list[int], damp: float, kinds: int) -> None:
+        self.policy = find(policy)
+        self.knobs = {"damp_seconds": damp, "locality_seconds": 10.0}
+        self.scheduler = Scheduler(self.policy, **self.knobs)
+        self.body = Body()
+        self.now = 0.0
+        self.count = 0
+        self.specs: dict[str, m.JobSpec] = {}
+        self.nodes = [
+            m.Node(name=f"n{i}", kind=f"k{i % kinds}", devices=size) for i, size in enumerate(sizes)
+        ]
+        self.batches: list[list[m.Event]] = []
+        self.commands: list[list[m.Command]] = []
+        self.feed([m.NodeUp(at=0.0, node=node) for node in self.nodes])
+
+    def feed(self, events: list[m.Event]) -> None:
+        commands = self.scheduler.handle(events)
+        self.batches.append(events)
+        self.commands.append(commands)
+        for command in commands:
+            if isinstance(command, m.Start | m.Resize):
+                size, allowed = len(devices_of(command.place)), self.specs[command.id].sizes()
+                assert size in allowed, f"{size} is not one of {allowed}"
+        self.body.receive(commands)
+
+    # ------------------------------------------------------------------ what may happen
+
+    @rule(
+        least=st.integers(1, 10),
+        extra=st.integers(0, 10),
+        wait=st.floats(0, 10),
+        preemptible=st.booleans(),
+        in_place=st.booleans(),
+        calm=st.sampled_from([0.0, 0.0, 7.0]),
+        limit=st.sampled_from([m.INFINITY, m.INFINITY, 12.0]),
+        after=st.booleans(),
+        queue=st.sampled_from(["default", "default", "a", "b"]),
+        retries=st.integers(0, 1),
+        cpus=st.sampled_from([0.0, 0.0, 1.0]),
+    )
+    def submit(
+        self, least: int, extra: int, wait: float, preemptible: bool, in_place: bool, calm: float,
+        limit: float, after: bool, queue: str, retries: int, cpus: float,
+    ) -> None:  # fmt: skip
+        self.now += wait
+        self.count += 1
+        before = tuple(
+            m.After(job=id, on="any") for id in sorted(self.specs)[-1:] if after
+        )
+        spec = m.JobSpec(
+            name=f"j{self.count}", devices=m.Range(min=least, max=least + extra),
+            preemptible=preemptible, resize_in_place=in_place, min_run_seconds=calm,
+            max_run_seconds=limit, after=before, queue=queue, retries=retries,
+            estimate_seconds=10.0 * least, cpus=cpus,
+        )  # fmt: skip
+        self.specs[spec.name] = spec
+        self.feed([m.Submitted(at=self.now, id=spec.name, spec=spec)])
+
+    @precondition(lambda self: self.body.todo)
+    @rule(data=st.data())
+    def carry_out(self, data: st.DataObject) -> None:
+        self.body.work(data.draw(st.sampled_from(sorted(self.body.todo))), self.now)
+
+    @precondition(lambda self: self.body.answers)
+    @rule(data=st.data(), fate=st.sampled_from(["once", "once", "twice", "lost"]))
+    def answer(self, data: st.DataObject, fate: str) -> None:
+        i = data.draw(st.integers(0, len(self.body.answers) - 1))
+        event = self.body.answers.pop(i)
+        event = msgspec.structs.replace(event, at=self.now)
+        if fate != "lost":
+            self.feed([event])
+        if fate == "twice":
+            self.feed([event])
+
+    @rule()
+    def observe(self) -> None:
+        self.feed(self.body.observe(self.now))
+
+    @precondition(lambda self: self.body.runs)
+    @rule(data=st.data(), why=st.sampled_from(["done", "done", "failed", "lost"]))
+    def exit_by_itself(self, data: st.DataObject, why: str) -> None:
+        self.body.leave(data.draw(st.sampled_from(sorted(self.body.runs))), self.now, why)
+
+    @precondition(lambda self: self.specs)
+    @rule(data=st.data(), what=st.sampled_from(["cancel", "hold", "release"]))
+    def user_acts(self, data: st.DataObject, what: str) -> None:
+        id = data.draw(st.sampled_from(sorted(self.specs)))
+        if what == "cancel":
+            self.feed([m.Cancelled(at=self.now, id=id)])
+        else:
+            self.feed([m.Held(at=self.now, id=id, held=what == "hold")])
+
+    @rule(data=st.data(), what=st.sampled_from(["down", "up", "drain", "undrain", "ill", "well"]))
+    def node_changes(self, data: st.DataObject, what: str) -> None:
+        node = data.draw(st.sampled_from(self.nodes))
+        events: dict[str, m.Event] = {
+            "down": m.NodeDown(at=self.now, name=node.name),
+            "up": m.NodeUp(at=self.now, node=node),
+            "drain": m.NodeDrained(at=self.now, name=node.name),
+            "undrain": m.NodeDrained(at=self.now, name=node.name, drained=False),
+            "ill": m.DeviceHealth(at=self.now, name=node.name, device=0, healthy=False),
+            "well": m.DeviceHealth(at=self.now, name=node.name, device=0),
+        }
+        self.feed([events[what]])
+
+    @rule(limit=st.integers(0, 6), guarantee=st.integers(0, 3), paused=st.booleans())
+    def set_queue(self, limit: int, guarantee: int, paused: bool) -> None:
+        queue = m.Queue(name="a", limit=max(limit, guarantee), guarantee=guarantee, paused=paused)
+        self.feed([m.QueueSet(at=self.now, queue=queue)])
+
+    @rule(wait=st.floats(0, 30))
+    def time_passes(self, wait: float) -> None:
+        self.now += wait
+        self.feed([m.Tick(at=self.now)])
+
+    @rule()
+    def restart_from_snapshot(self) -> None:
+        fresh = Scheduler(self.policy, **self.knobs)
+        fresh.from_bytes(self.scheduler.to_bytes())
+        self.scheduler = fresh
+
+    # ------------------------------------------------------------------ what must hold
+
+    @invariant()
+    def books_match_the_tree(self) -> None:
+        if not hasattr(self, "scheduler"):
+            return
+        state = self.scheduler.state
+        state.topology.check()
+        taken: set[tuple[str, int]] = set()
+        for row, job in enumerate(state.table.items):
+            devices = devices_of(state.topology.place(job.place))
+            assert not devices & taken, "a device is promised twice"
+            taken |= devices
+            assert len(devices) == state.table.size[row]
+            assert len(devices) in (0, *job.spec.sizes()), "a gang is whole or absent"
+            assert state.table.serials[row] == job.serial
+        assert state.unready == int((state.table.ready == 0).sum())
+        assert state.musts == int(state.table.must.sum())
+
+    @invariant()
+    def no_job_is_lost(self) -> None:
+        if not hasattr(self, "scheduler"):
+            return
+        known = set(self.scheduler.state.jobs) | set(self.body.ended)
+        assert known == set(self.specs)
+
+    @invariant()
+    def no_plan_was_refused(self) -> None:
+        if hasattr(self, "scheduler"):
+            assert not self.scheduler.state.refused, self.scheduler.state.refused
+
+    @invariant()
+    def every_job_has_a_reason(self) -> None:
+        if hasattr(self, "scheduler"):
+            for id in self.specs:
+                reason = self.scheduler.why(id)
+                assert reason.text.endswith(".") and reason.code != "unknown"
+
+    def teardown(self) -> None:
+        """Replaying what happened gives the same commands, byte for byte."""
+        if not hasattr(self, "scheduler"):
+            return
+        again = Scheduler(self.policy, **self.knobs)
+        for events, commands in zip(self.batches, self.commands, strict=True):
+            batch = msgspec.json.decode(msgspec.json.encode(events), type=list[m.AnyEvent])
+            assert msgspec.json.encode(again.handle(batch)) == msgspec.json.encode(commands)
+
+
+TestCluster = Cluster.TestCase
+TestCluster.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
