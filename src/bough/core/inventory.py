@@ -197,36 +197,73 @@ class Inventory:
     # ----------------------------------------------------------------------- taking and giving
 
     def take(self, slots: Slots, cpus: float = 0.0, memory: float = 0.0) -> None:
-        """Hold these free devices, with so many CPUs and bytes for each."""
+        """Hold these free devices (of one pool), with so many CPUs and bytes for each."""
         for node, mask in slots:
             free = self.free_masks[node]
             assert free & mask == mask, f"{self.names[node]}: {mask:b} is not free of {free:b}"
-            self.free_masks[node] = after = free ^ mask
-            self.held_masks[node] |= mask
-            count = free.bit_count()
-            left = after.bit_count()
-            self.shelf_of[node].move(self.racks[node], self.bits[node], 1, count, left)
-            self.pool_free[self.pools[node]] -= count - left
+        self._swap(slots, -1)
         if cpus or memory:
             self._charge(slots, cpus, memory, 1)
 
     def give(self, slots: Slots, cpus: float = 0.0, memory: float = 0.0) -> None:
-        """Give back what `take` took; devices of a down, drained or unhealthy kind stay unfree."""
+        """Give back what was taken; what is down, drained or unhealthy does not become free."""
+        is_open = True
         for node, mask in slots:
             held = self.held_masks[node]
             assert held & mask == mask, f"{self.names[node]}: {mask:b} is not held of {held:b}"
-            self.held_masks[node] = held ^ mask
             if mask & ~self.open_masks[node]:
-                self._refresh(node)
-                continue
-            free = self.free_masks[node]
-            self.free_masks[node] = after = free | mask
-            count = free.bit_count()
-            more = after.bit_count()
-            self.shelf_of[node].move(self.racks[node], self.bits[node], 1, count, more)
-            self.pool_free[self.pools[node]] += more - count
+                is_open = False
+        if is_open:
+            self._swap(slots, 1)
+        else:
+            self._hold(slots)
         if cpus or memory:
             self._charge(slots, cpus, memory, -1)
+
+    def retake(self, slots: Slots, cpus: float = 0.0, memory: float = 0.0) -> None:
+        """Undo a `give`: hold these devices again, be they still to be handed out or not."""
+        for node, mask in slots:
+            held = self.held_masks[node]
+            assert not held & mask, f"{self.names[node]}: {held & mask:b} is held already"
+        self._hold(slots)
+        if cpus or memory:
+            self._charge(slots, cpus, memory, 1)
+
+    def is_free(self, slots: Slots) -> bool:
+        """Whether all of these devices are free."""
+        return all(self.free_masks[node] & mask == mask for node, mask in slots)
+
+    def _swap(self, slots: Slots, sign: int) -> None:
+        """Free devices become held ones (-1) or the reverse (+1); equal nodes of a rack at once."""
+        free_masks, held_masks, racks, bits = (
+            self.free_masks, self.held_masks, self.racks, self.bits,
+        )  # fmt: skip
+        shelf, rack, before, after, batch, nodes, total = None, -1, 0, 0, 0, 0, 0
+        for node, mask in slots:
+            free = free_masks[node]
+            free_masks[node] = free ^ mask
+            held_masks[node] ^= mask
+            count = free.bit_count()
+            change = mask.bit_count()
+            total += change
+            if shelf is not None:
+                if racks[node] == rack and count == before and count + sign * change == after:
+                    if self.shelf_of[node] is shelf:
+                        batch |= bits[node]
+                        nodes += 1
+                        continue
+                shelf.move(rack, batch, nodes, before, after)
+            shelf, rack, batch, nodes = self.shelf_of[node], racks[node], bits[node], 1
+            before, after = count, count + sign * change
+        if shelf is not None:
+            shelf.move(rack, batch, nodes, before, after)
+            self.pool_free[self.pools[slots[0][0]]] += sign * total
+
+    def _hold(self, slots: Slots) -> None:
+        """Held devices become unheld ones, or the reverse, where some are not open."""
+        for node, mask in slots:
+            self.held_masks[node] ^= mask
+            self._refresh(node)
 
     def _charge(self, slots: Slots, cpus: float, memory: float, sign: int) -> None:
         thousandths, size = exact(cpus, memory)

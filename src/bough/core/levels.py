@@ -130,7 +130,7 @@ class Counts:
 class Shelf:
     """Nodes of one kind and width, bucketed by how many of their devices are free."""
 
-    __slots__ = ("free", "has", "masks", "occupied", "tree", "whole", "width")
+    __slots__ = ("free", "has", "masks", "occupied", "tree", "whole", "wholly", "width")
 
     def __init__(self, tree: Tree, width: int) -> None:
         self.tree = tree
@@ -143,8 +143,10 @@ class Shelf:
         self.occupied = 0
         #: Free devices in each domain of level 0.
         self.free: list[int] = []
-        #: For each level: the domains by how many wholly free nodes they have.
-        self.whole = [Counts() for _ in range(tree.height)]
+        #: For each level below the top: the domains by how many wholly free nodes they have.
+        self.whole = [Counts() for _ in range(tree.height - 1)]
+        #: Wholly free nodes in all.
+        self.wholly = 0
 
     def extend(self) -> None:
         """Have room for every domain of the tree."""
@@ -157,14 +159,10 @@ class Shelf:
 
     def put(self, rack: int, bit: int, free: int) -> None:
         """A node appears with so many devices free."""
-        row = self.masks[rack]
-        row[free] |= bit
-        self.has[free] |= self.tree.bits[rack]
-        self.occupied |= 1 << free
-        self.free[rack] += free
-        if free == self.width:
-            for counts, domain in zip(self.whole, self.tree.chains[rack], strict=True):
-                counts.change(domain, 1)
+        self.masks[rack][0] |= bit
+        self.has[0] |= self.tree.bits[rack]
+        self.occupied |= 1
+        self.move(rack, bit, 1, 0, free)
 
     def move(self, rack: int, bits: int, nodes: int, before: int, after: int) -> None:
         """Some nodes of one domain of level 0 go from `before` to `after` devices free."""
@@ -191,32 +189,31 @@ class Shelf:
             nodes = -nodes
         elif after != self.width:
             return
-        for counts, domain in zip(self.whole, self.tree.chains[rack], strict=True):
+        self.wholly += nodes
+        for counts, domain in zip(self.whole, self.tree.chains[rack], strict=False):
             counts.change(domain, nodes)
 
-    def tightest(self, size: int, racks: int = -1) -> int:
-        """The node with least devices free that are enough, within some domains; or -1.
+    def tightest(self, size: int) -> int:
+        """The node with least devices free that are enough; or -1.
 
         Of partly free ones the lowest-numbered; a wholly free one comes out of the domain that
         has fewest of them, so that other domains keep room for gangs.
         """
         free = self.occupied >> size
-        while free:
-            low = free & -free
-            count = size + low.bit_length() - 1
-            if count == self.width:
-                rack = self.whole[0].least(1, racks)
-                return self.node(rack, self.masks[rack][count]) if rack >= 0 else -1
-            found = self.has[count] & racks
-            if found:
-                rack = (found & -found).bit_length() - 1
-                return self.node(rack, self.masks[rack][count])
-            free ^= low
-        return -1
-
-    def node(self, rack: int, bits: int) -> int:
-        """The lowest-numbered of these nodes of one domain of level 0."""
+        if not free:
+            return -1
+        count = size + (free & -free).bit_length() - 1
+        if count == self.width and self.whole:
+            rack = self.whole[0].least(1)
+        else:
+            racks = self.has[count]
+            rack = (racks & -racks).bit_length() - 1
+        bits = self.masks[rack][count]
         return self.tree.members[rack][(bits & -bits).bit_length() - 1]
+
+    def whole_nodes(self, level: int, domain: int) -> int:
+        """How many wholly free nodes a domain has."""
+        return self.wholly if level == len(self.whole) else self.whole[level].count[domain]
 
     def partly(self, size: int) -> int:
         """The domains of level 0 having a node with `size` or more devices free but not all."""
@@ -225,28 +222,27 @@ class Shelf:
             racks |= self.has[count]
         return racks
 
-    def domain(self, level: int, nodes: int, rest: int, among: int = -1) -> int:
+    def domain(self, level: int, nodes: int, rest: int) -> int:
         """Best domain of a level for so many whole nodes and `rest` devices on one more; or -1.
 
         The one with the fewest whole nodes that suffice.
         """
+        if level == len(self.whole):
+            enough = self.wholly >= nodes + (rest > 0 and not self.partly(rest))
+            return 0 if enough else -1
         whole = self.whole[level]
-        if rest:
-            exactly = whole.buckets[nodes] & among if nodes < len(whole.buckets) else 0
-            if exactly:
-                partly = self.partly(rest)
-                if not level:
-                    exactly &= partly
-                    if exactly:
-                        return lowest(exactly)
-                inside = self.tree.inside[level]
-                while exactly:
-                    domain = lowest(exactly)
-                    if inside[domain][0] & partly:
-                        return domain
-                    exactly &= exactly - 1
-            nodes += 1
-        return whole.least(nodes, among)
+        if not rest:
+            return whole.least(nodes)
+        exactly = whole.buckets[nodes] if nodes < len(whole.buckets) else 0
+        if exactly:
+            partly = self.partly(rest)
+            inside = self.tree.inside[level]
+            while exactly:
+                domain = lowest(exactly)
+                if inside[domain][0] & partly:
+                    return domain
+                exactly &= exactly - 1
+        return whole.least(nodes + 1)
 
     def wholes(self, level: int, domain: int, nodes: int) -> list[int]:
         """So many whole nodes of a domain that has them, in as few domains below as possible."""

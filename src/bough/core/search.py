@@ -97,7 +97,7 @@ def members(shelf: Shelf, counts: Iterable[int], racks: int = -1) -> Iterator[in
             domains &= domains - 1
             bits = shelf.masks[rack][count]
             while bits:
-                yield shelf.node(rack, bits)
+                yield shelf.tree.members[rack][(bits & -bits).bit_length() - 1]
                 bits &= bits - 1
 
 
@@ -206,7 +206,7 @@ def mixed(inventory: Inventory, shelves: list[Shelf], size: int, level: int) -> 
     """Whole nodes of different widths, wide ones first, and a part of one more."""
     best: tuple[int, int] | None = None
     for domain in range(len(inventory.tree.inside[level])):
-        room = sum(s.whole[level].count[domain] * s.width for s in shelves)
+        room = sum(s.whole_nodes(level, domain) * s.width for s in shelves)
         if best is None or room < best[0]:
             if gathered(inventory, shelves, size, level, domain) is not None:
                 best = (room, domain)
@@ -220,7 +220,7 @@ def gathered(
     used: dict[int, int] = {}
     rest = size
     for shelf in reversed(shelves):
-        nodes = min(shelf.whole[level].count[domain], rest // shelf.width)
+        nodes = min(shelf.whole_nodes(level, domain), rest // shelf.width)
         for node in shelf.wholes(level, domain, nodes):
             used[node] = shelf.width
         rest -= nodes * shelf.width
@@ -368,7 +368,7 @@ def beside(
 ) -> Slots | None:
     """Whole nodes and a part of one more, in this domain but not on some nodes."""
     nodes, rest = divmod(size, shelf.width)
-    whole = shelf.whole[level].count[domain]
+    whole = shelf.whole_nodes(level, domain)
     racks = shelf.tree.inside[level][domain][0]
     if whole < nodes:
         return None

@@ -30,11 +30,11 @@ class Topology(Inventory):
 
     def largest_free(self, pool: int) -> int:
         """The most devices that can be had on one node."""
-        return max((s.occupied.bit_length() - 1 for s in self.shelves[pool]), default=0)
+        return max((shelf.occupied.bit_length() - 1 for shelf in self.shelves[pool]), default=0)
 
     def whole_free_nodes(self, pool: int) -> int:
         """Nodes with all their devices free."""
-        return sum(s.whole[-1].count[0] for s in self.shelves[pool] if s.whole[-1].count)
+        return sum(shelf.wholly for shelf in self.shelves[pool])
 
     def find(
         self,
