@@ -7,8 +7,6 @@ with the number of jobs of each class at hand, one cumulative sum says how far a
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 import numpy.typing as npt
 
@@ -24,14 +22,14 @@ ROUNDING_BITS = 36
 class Ladder:
     """Rungs (sizes) of each owner, and all steps between them, the worthiest first.
 
-    An owner is a class of jobs, or a single job. The owner's step r leads from rung r to r + 1.
+    An owner is a class of jobs, or a single job; its step r leads from rung r to rung r + 1.
     Steps of equal worth to equal sizes make up a level: they are taken together or, where the
     devices do not suffice, in the order of the jobs.
     """
 
     __slots__ = (
-        "cell", "cost", "ends", "first", "last", "lead", "of", "owners", "reached", "rungs",
-        "spare",
+        "cell", "cost", "ends", "first", "last", "lead", "least", "level", "of", "owners",
+        "reached", "rungs", "single", "spare", "tops",
     )  # fmt: skip
 
     def __init__(self, rungs: Ints, worth: Floats, spare: bool) -> None:
@@ -53,11 +51,27 @@ class Ladder:
         self.of: Ints = owner[by_worth]
         self.cost: Ints = cost[owner, step][by_worth]
         self.cell: Ints = (owner * rungs.shape[1] + step)[by_worth]
-        after, value = after[by_worth], value[by_worth]
-        change = (np.diff(after) != 0) | (np.diff(value) != 0)
-        #: Level l is made of the steps up to `ends[l]`, those of the level below left out.
-        self.ends: Ints = np.append(np.flatnonzero(change) + 1, len(after))[: len(after)]
+        self._divide(after[by_worth], value[by_worth])
         self.reached: dict[int, Ints] = {0: self.first}
+
+    def _divide(self, after: Ints, value: Floats) -> None:
+        """Divide the steps into levels."""
+        count = len(after)
+        change = (np.diff(after) != 0) | (np.diff(value) != 0)
+        ends = np.append(np.flatnonzero(change) + 1, count)[:count]
+        #: Steps of all levels up to each one; the level of each step.
+        self.ends: list[int] = ends.tolist()
+        self.level: list[int] = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)).tolist()
+        #: Last step of each level; None when every step is a level.
+        self.tops: Ints | None = None if len(ends) == count else ends - 1
+        begins = np.append(0, ends)[:-1]
+        low = np.minimum.reduceat(self.cost, begins) if count else ends
+        high = np.maximum.reduceat(self.cost, begins) if count else ends
+        #: Cost of a step of each level if that is the same for all owners, else 0.
+        self.single: list[int] = np.where(low == high, low, 0).tolist()
+        #: Cheapest step from each level on; beyond the last, more than any number of devices.
+        cheapest = np.minimum.accumulate(low[::-1])[::-1]
+        self.least: list[int] = [*cheapest.tolist(), 2**62]
 
     def reach(self, level: int) -> Ints:
         """The size of each owner once every step below this level has been taken."""
@@ -123,18 +137,29 @@ def peaks(classes: Classes) -> Ints:
     return found
 
 
-@lru_cache(maxsize=8)
 def even_ladder(classes: Classes) -> Ladder:
-    """The even ladder of these classes, up to each one's peak (classes never change)."""
-    lo = classes.sizes[:, min(1, classes.sizes.shape[1] - 1)]
-    return even(classes.sizes, lo, np.maximum(peaks(classes), lo))
+    """The even ladder of these classes, up to the peak of each."""
+    made: Ladder | None = classes.cache.get("even ladder")
+    if made is None:
+        lo = _least(classes)
+        made = even(classes.sizes, lo, np.maximum(peaks(classes), lo))
+        classes.cache["even ladder"] = made
+    return made
 
 
-@lru_cache(maxsize=8)
 def steepest_ladder(classes: Classes) -> Ladder:
-    """The steepest ladder of these classes (classes never change)."""
-    lo = classes.sizes[:, min(1, classes.sizes.shape[1] - 1)]
-    return steepest(classes.sizes, classes.speed, lo, classes.sizes[:, -1])
+    """The steepest ladder of these classes."""
+    made: Ladder | None = classes.cache.get("steepest ladder")
+    if made is None:
+        made = steepest(classes.sizes, classes.speed, _least(classes), classes.sizes[:, -1])
+        classes.cache["steepest ladder"] = made
+    return made
+
+
+def _least(classes: Classes) -> Ints:
+    """The smallest size of each class."""
+    found: Ints = classes.sizes[:, min(1, classes.sizes.shape[1] - 1)]
+    return found
 
 
 def _rounded(worth: Floats) -> Floats:

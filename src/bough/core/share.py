@@ -80,15 +80,25 @@ def _settle_ties(order: Ints, same: npt.NDArray[np.bool_]) -> None:
 
 
 def fit_in_order(size: Ints, devices: int, order: Ints | None = None, skip: bool = False) -> Ints:
-    """Grant sizes one after another; stop at the first that does not fit, or pass over it."""
+    """Grant sizes one after another; stop at the first that does not fit, or pass over it.
+
+    Looks at the head of the line first: of a long queue, most is never reached.
+    """
     granted = np.zeros_like(size)
-    wanted = size if order is None else size[order]
-    if skip:
-        got = _fit_skipping(wanted, devices)
-        granted[got if order is None else order[got]] = wanted[got]
-    else:
-        n = int(wanted.cumsum().searchsorted(devices, "right"))
-        granted[slice(n) if order is None else order[:n]] = wanted[:n]
+    start, stop = 0, CHUNK
+    while start < len(size) and devices > 0:
+        rows: Any = slice(start, stop) if order is None else order[start:stop]
+        wanted = size[rows]
+        if skip:
+            got: Any = _fit_skipping(wanted, devices)
+        else:
+            got = slice(int(wanted.cumsum().searchsorted(devices, "right")))
+            if got.stop < len(wanted):
+                devices = 0
+        where = np.arange(start, start + len(wanted)) if order is None else rows
+        granted[where[got]] = wanted[got]
+        devices -= int(np.add.reduce(wanted[got]))
+        start, stop = stop, 3 * stop
     return granted
 
 
@@ -96,24 +106,21 @@ def _fit_skipping(wanted: Ints, free: int) -> Ints:
     """Which are granted, one after another, when those that do not fit are passed over.
 
     Each pass grants all up to the first that does not fit, which rules out every later one as
-    large as it: so there are no more passes than distinct sizes (and chunks of the queue).
+    large as it: so there are no more passes than distinct sizes.
     """
+    rows = (wanted <= free).nonzero()[0]
     granted: list[Ints] = []
-    start, stop = 0, CHUNK
-    while start < len(wanted) and free > 0:
-        rows = (wanted[start:stop] <= free).nonzero()[0]
-        while len(rows):
-            total = wanted[start:stop][rows].cumsum()
-            n = int(total.searchsorted(free, "right"))
-            granted.append(rows[:n] + start)
-            if n == len(rows):
-                free -= int(total[-1])
-                break
-            free -= int(total[n - 1]) if n else 0
-            rows = rows[n:]
-            rows = rows[wanted[start:stop][rows] <= free]
-        start, stop = stop, 3 * stop
-    return np.concatenate(granted) if granted else np.zeros(0, np.int64)
+    while len(rows):
+        size = wanted[rows]
+        total = size.cumsum()
+        n = int(total.searchsorted(free, "right"))
+        granted.append(rows[:n])
+        if n == len(rows):
+            break
+        if n:
+            free -= int(total[n - 1])
+        rows = rows[n:][size[n:] <= free]
+    return granted[0] if len(granted) == 1 else np.concatenate([rows[:0], *granted])
 
 
 # ----------------------------------------------------------------------------------- step by step
@@ -158,11 +165,11 @@ def marginal_fill(
 
 def _standing(jobs: Jobs) -> Ints | None:
     """Rows that may not be parked, then by priority; None when that is the order of the rows."""
-    keys = [key for key in (jobs.must, jobs.priority) if np.count_nonzero(key)]
-    if not keys:
+    must, priority = np.count_nonzero(jobs.must), np.count_nonzero(jobs.priority)
+    if not must and not priority:
         return None
-    order = stable_order(-keys[-1])
-    return order if len(keys) == 1 else order[stable_order(-keys[0][order])]
+    order = stable_order(-jobs.priority) if priority else np.arange(jobs.n)
+    return order[stable_order(jobs.must[order] == 0)] if must else order
 
 
 def _climb(
@@ -173,24 +180,33 @@ def _climb(
     Without one, or when some bound lies between its rungs, each row climbs its `own` ladder.
     """
     jobs, free = view.jobs, view.devices
-    granted = np.zeros(jobs.n, np.int64)
     if order is None:
         order = _standing(jobs)
     lo = jobs.lo if order is None else jobs.lo[order]
-    total = lo.cumsum()
-    n = int(total.searchsorted(free, "right"))
+    total = int(np.add.reduce(lo))
+    n = jobs.n
+    if total > free:
+        sums = lo.cumsum()
+        n = int(sums.searchsorted(free, "right"))
+        total = int(sums[n - 1]) if n else 0
+    granted = np.zeros(jobs.n, np.int64)
     if n == 0:
         return granted
     rows: Any = slice(n) if order is None else order[:n]
-    free -= int(total[n - 1])
+    if total == free:
+        granted[rows] = lo[:n]
+        return granted
     lo, hi, owner = lo[:n], jobs.hi[rows], jobs.cls[rows]
+    odd: Ints | None = None
     if ladder is not None:
-        odd = ((lo != ladder.first[owner]) | (hi < ladder.last[owner])).nonzero()[0]
-        if len(odd) and not _on_rungs(ladder, owner[odd], lo[odd], hi[odd]):
-            ladder = None
+        differs = (lo != ladder.first[owner]) | (hi < ladder.last[owner])
+        if np.count_nonzero(differs):
+            odd = differs.nonzero()[0]
+            if not _on_rungs(ladder, owner[odd], lo[odd], hi[odd]):
+                ladder = None
     if ladder is None:
-        ladder, owner, odd = own(), np.arange(jobs.n)[rows], np.zeros(0, np.int64)
-    granted[rows] = _rise(ladder, owner, lo, hi, odd, free) if free else lo
+        ladder, owner, odd = own(), np.arange(jobs.n)[rows], None
+    granted[rows] = _rise(ladder, owner, lo, hi, odd, free - total)
     return granted
 
 
@@ -202,47 +218,64 @@ def _on_rungs(ladder: Ladder, owner: Ints, lo: Ints, hi: Ints) -> bool:
     return bool((begins & ends).all())
 
 
-def _rise(ladder: Ladder, owner: Ints, lo: Ints, hi: Ints, odd: Ints, free: int) -> Ints:
+def _rise(ladder: Ladder, owner: Ints, lo: Ints, hi: Ints, odd: Ints | None, free: int) -> Ints:
     """Raise rows from lo along the ladder: whole levels first, then single steps in row order.
 
     The `odd` rows are those whose bounds are not the ends of their ladder.
     """
-    many = np.bincount(owner, minlength=ladder.owners)
-    climbers = _climbers(ladder, many, owner, lo, hi, odd) if len(odd) else many[ladder.of]
-    total = (climbers * ladder.cost).cumsum()[ladder.ends - 1] if len(ladder.of) else ladder.of
-    level = int(total.searchsorted(free, "right"))
+    climbers = np.bincount(owner, minlength=ladder.owners)[ladder.of]
+    if odd is not None:
+        climbers += _odd_climbers(ladder, owner[odd], lo[odd], hi[odd])
+    spent = (climbers * ladder.cost).cumsum()
+    if ladder.tops is not None:
+        spent = spent[ladder.tops]
+    level = int(spent.searchsorted(free, "right"))
     size: Ints = ladder.reach(level)[owner]
-    if len(odd):
-        size = np.maximum(np.minimum(size, hi), lo)
+    if odd is not None:
+        size[odd] = np.maximum(np.minimum(size[odd], hi[odd]), lo[odd])
     if level:
-        free -= int(total[level - 1])
-    while free:
-        begin = int(ladder.ends[level - 1]) if level else 0
-        able = (climbers[begin:] > 0) & (ladder.cost[begin:] <= free)
-        step = int(able.argmax()) if len(able) else 0
-        if not len(able) or not able[step]:
+        free -= int(spent[level - 1])
+    while free >= ladder.least[level]:
+        begin = ladder.ends[level - 1] if level else 0
+        able = (ladder.cost[begin:] <= free) & (climbers[begin:] > 0)
+        step = int(able.argmax())
+        if not able[step]:
             break
-        level = int(ladder.ends.searchsorted(begin + step, "right"))
-        more = np.maximum(np.minimum(ladder.reach(level + 1)[owner], hi), lo) - size
-        rows = more.nonzero()[0]
-        rows = rows[_fit_skipping(more[rows], free)]
-        size[rows] += more[rows]
-        free -= int(more[rows].sum())
+        level = ladder.level[begin + step]
+        more = ladder.reach(level + 1)[owner]
+        if odd is not None:
+            more[odd] = np.maximum(np.minimum(more[odd], hi[odd]), lo[odd])
+        more -= size
+        free -= _step(size, more, ladder.single[level], free)
         level += 1
     return size
 
 
-def _climbers(ladder: Ladder, many: Ints, owner: Ints, lo: Ints, hi: Ints, odd: Ints) -> Ints:
-    """How many rows can take each step, when the odd ones take only those within lo .. hi."""
+def _step(size: Ints, more: Ints, cost: int, free: int) -> int:
+    """Let rows take a step in their order as long as devices last; the devices taken.
+
+    Rows that could not pay for an earlier step cannot pay for both now, so that of a level
+    where all steps have one cost, those to whom it leads further still are left out.
+    """
+    if cost:
+        rows = (more == cost).nonzero()[0][: free // cost]
+        size[rows] += cost
+        return cost * len(rows)
+    rows = more.nonzero()[0]
+    rows = rows[_fit_skipping(more[rows], free)]
+    size[rows] += more[rows]
+    return int(more[rows].sum())
+
+
+def _odd_climbers(ladder: Ladder, owner: Ints, lo: Ints, hi: Ints) -> Ints:
+    """What is to be added to the rows that can take each step, as these do so within lo .. hi."""
     width = ladder.rungs.shape[1]
-    at = owner[odd]
-    rungs = ladder.rungs[at]
-    low = (rungs < lo[odd][:, None]).sum(axis=1)
-    high = np.maximum((rungs[:, 1:] <= hi[odd][:, None]).sum(axis=1), low)
+    rungs = ladder.rungs[owner]
+    low = (rungs < lo[:, None]).sum(axis=1)
+    high = np.maximum((rungs[:, 1:] <= hi[:, None]).sum(axis=1), low)
     cells = ladder.owners * width
-    begin = np.bincount(at * width + np.minimum(low, width - 1), minlength=cells)
-    end = np.bincount(at * width + np.minimum(high, width - 1), minlength=cells)
-    among = (begin - end).cumsum()[ladder.cell]
-    rest = many - np.bincount(at, minlength=ladder.owners)
-    counted: Ints = rest[ladder.of] + among
-    return counted
+    begin = np.bincount(owner * width + low, minlength=cells)
+    end = np.bincount(owner * width + high, minlength=cells)
+    among: Ints = (begin - end).cumsum()[ladder.cell]
+    among -= np.bincount(owner, minlength=ladder.owners)[ladder.of]
+    return among
