@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from bough.core.model import JobSpec, Range
 from bough.errors import InputError
-from bough.sim.trace import Trace, TraceJob
+from bough.sim.trace import Trace, TraceJob, garbage_kept
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -103,7 +103,8 @@ def generate(
     model = pick(streams[3], jobs, [m.weight for m in mix.models])
     deadline = draw_deadlines(streams[4], submit, seconds, mix)
     user = pick(streams[5], jobs, [1.0 / (rank + 1) for rank in range(mix.users)])
-    made = assemble(submit, seconds, low, high, size, model, deadline, user, mix)
+    with garbage_kept():
+        made = assemble(submit, seconds, low, high, size, model, deadline, user, mix)
     return Trace(name=f"synthetic-{jobs}x{devices}-{load:g}-{seed}", jobs=made)
 
 

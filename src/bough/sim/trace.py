@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import math
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -79,6 +82,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     #: Speeds for traces that count iterations, and the kind of device to look up.
     rates: Rates | None = None
     kind: str = ""
+    #: Folder of application profiles, for Pollux' workloads.
+    profiles: Path | None = None
     #: Seconds of one unit of time in the file; None takes what the format says.
     unit_seconds: float | None = None
     #: Let jobs that failed in the trace fail in the replay too.
@@ -97,13 +102,27 @@ def read_trace(path: str | Path, reading: Reading | None = None) -> Trace:
         raise InputError(
             f"no trace format {reading.format!r}", hint=nearest(reading.format, FORMATS)
         )
-    source = Source(path)
-    name = reading.format or recognise(source)
-    trace = FORMATS[name].read(source, reading)
+    with garbage_kept():
+        source = Source(path)
+        name = reading.format or recognise(source)
+        trace = FORMATS[name].read(source, reading)
     if not trace.jobs:
         first = f"; the first problem: {trace.problems[0]}" if trace.problems else ""
         raise InputError(f"holds no usable job{first}", file=str(path))
     return trace
+
+
+@contextmanager
+def garbage_kept() -> Iterator[None]:
+    """Leave the search for cycles until the end: many small objects make it half of the work."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 class Source:

@@ -6,7 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bough.errors import InputError
-from bough.sim.formats import elasticflow, muri, own
+from bough.sim.formats import (
+    chronus,
+    elasticflow,
+    gavel,
+    helios,
+    muri,
+    openb,
+    own,
+    pai,
+    philly,
+    pollux,
+    sacct,
+    synergy,
+)
 from bough.sim.trace import Reading, Source, Trace
 
 
@@ -24,7 +37,16 @@ class Format:
 FORMATS: dict[str, Format] = {
     "bough": Format("bough's own JSON lines", own.recognises, own.read),
     "elasticflow": Format("ElasticFlow, Microsoft ITP", elasticflow.recognises, elasticflow.read),
-    "muri": Format("Muri and Tiresias", muri.recognises, muri.read),
+    "chronus": Format("Chronus", chronus.recognises, chronus.read),
+    "muri": Format("Muri, Tiresias", muri.recognises, muri.read),
+    "gavel": Format("Gavel, Shockwave", gavel.recognises, gavel.read),
+    "pollux": Format("Pollux, Sia", pollux.recognises, pollux.read),
+    "philly": Format("Microsoft Philly", philly.recognises, philly.read),
+    "helios": Format("SenseTime Helios, Lucid", helios.recognises, helios.read),
+    "pai": Format("Alibaba PAI 2020, GAIA", pai.recognises, pai.read),
+    "openb": Format("Alibaba 2023 (openb)", openb.recognises, openb.read),
+    "sacct": Format("Slurm's sacct --parsable2", sacct.recognises, sacct.read),
+    "synergy": Format("Synergy", synergy.recognises, synergy.read),
 }
 
 

@@ -6,8 +6,7 @@ number of iterations over their rate, which is what the authors' own simulator d
 
 from __future__ import annotations
 
-from bough.core.model import JobSpec
-from bough.sim.formats.rows import Collector, Row, header, service, table
+from bough.sim.formats.rows import Collector, Row, header, table
 from bough.sim.formats.speeds import seconds_by_rate, sizes_by_rate
 from bough.sim.trace import Reading, Source, Trace, TraceJob
 
@@ -35,22 +34,17 @@ def read(source: Source, reading: Reading) -> Trace:
         devices = row.devices("num_gpu")
         seconds = row.seconds("duration", unit)
         if reading.rates is not None:
-            seconds = seconds_by_rate(reading, row, "iteration", model, batch, devices)
-        return TraceJob(
-            id=row.text("job_id"),
-            submit=submit,
-            seconds=seconds,
-            devices=devices,
-            spec=JobSpec(
-                name=model,
-                model=model,
-                batch=batch,
-                devices=sizes_by_rate(collector, model, batch, devices),
-                deadline=deadline,
-                service=service(deadline),
-                estimate_seconds=seconds,
-                estimate_devices=devices,
-            ),
+            what = (model, batch, devices)
+            seconds = seconds_by_rate(reading, reading.kind, row, "iteration", what)
+        return collector.job(
+            row.text("job_id"),
+            submit,
+            seconds,
+            devices,
+            model=model,
+            batch=batch,
+            deadline=deadline,
+            sizes=sizes_by_rate(collector, model, batch, devices),
         )
 
     collector.each(table(collector, REQUIRED, names=NAMES), job)

@@ -6,7 +6,6 @@ milliseconds, Tiresias' count seconds.
 
 from __future__ import annotations
 
-from bough.core.model import JobSpec
 from bough.sim.formats.rows import Collector, Row, header, table
 from bough.sim.trace import Reading, Source, Trace, TraceJob
 
@@ -32,22 +31,13 @@ def read(source: Source, reading: Reading) -> Trace:
         )
 
     def job(row: Row) -> TraceJob:
-        model = row.text("model_name").lower()
-        devices = row.devices("num_gpu")
-        seconds = row.seconds("duration", unit)
-        return TraceJob(
-            id=row.text("job_id"),
-            submit=row.moment("submit_time", unit),
-            seconds=seconds,
-            devices=devices,
-            spec=JobSpec(
-                name=model,
-                model=model,
-                batch=row.whole("batch_size") if "batch_size" in row.columns else 0,
-                devices=collector.range(devices),
-                estimate_seconds=seconds,
-                estimate_devices=devices,
-            ),
+        return collector.job(
+            row.text("job_id"),
+            row.moment("submit_time", unit),
+            row.seconds("duration", unit),
+            row.devices("num_gpu"),
+            model=row.text("model_name").lower(),
+            batch=row.whole("batch_size") if "batch_size" in row.columns else 0,
         )
 
     collector.each(table(collector, REQUIRED), job)

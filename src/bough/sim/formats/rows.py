@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal
+from datetime import UTC, datetime
 
-from bough.core.model import Range
+import msgspec
+
+from bough.core.model import JobSpec, Range
 from bough.errors import InputError
 from bough.sim.trace import Reading, Source, Trace, TraceJob
 
@@ -74,6 +77,10 @@ class Row:
             raise BadRow(f"{self.text(name)} is not a whole number", name)
         return int(value)
 
+    def calendar(self, name: str) -> float:
+        """Unix time of a moment written as a date; one without a zone is taken as UTC."""
+        return unix_time(self.text(name), name)
+
     def devices(self, name: str) -> int:
         """How many devices the job held; without any it is none of ours."""
         count = self.whole(name)
@@ -136,6 +143,45 @@ class Collector:
         self.ids.add(job.id)
         self.jobs.append(job)
 
+    def job(  # noqa: PLR0913 - one parameter for each thing a row may say
+        self,
+        id: str,
+        submit: float,
+        seconds: float,
+        devices: int,
+        *,
+        model: str = "",
+        batch: int = 0,
+        user: str = "",
+        queue: str = "",
+        deadline: float | None = None,
+        guaranteed: bool | None = None,
+        failed: bool = False,
+        sizes: Range | None = None,
+    ) -> TraceJob:
+        """A job as every format gives it. What has a deadline asks for a guarantee."""
+        wanted = deadline is not None if guaranteed is None else guaranteed
+        spec = JobSpec(
+            name=model or "job",
+            model=model,
+            batch=batch,
+            devices=self.range(devices) if sizes is None else sizes,
+            user=user,
+            queue=queue or "default",
+            deadline=deadline,
+            service="guaranteed" if wanted else "best-effort",
+            estimate_seconds=seconds,
+            estimate_devices=devices,
+        )
+        return TraceJob(
+            id=id,
+            submit=submit,
+            seconds=seconds,
+            devices=devices,
+            spec=spec,
+            fails_at=1.0 if failed and self.reading.failures else None,
+        )
+
     def range(self, devices: int) -> Range:
         """The sizes a job may have; equal ones are one object."""
         limit = self.reading.elastic_limit
@@ -144,6 +190,13 @@ class Collector:
         if found is None:
             found = self.ranges[key] = Range(min=key[0], max=key[1])
         return found
+
+    def calendar_trace(self, format: str, kind: str = "") -> Trace:
+        """The same for moments in Unix time: the first submission becomes second 0."""
+        epoch = min((job.submit for job in self.jobs), default=0.0)
+        replace = msgspec.structs.replace
+        self.jobs = [replace(job, submit=job.submit - epoch) for job in self.jobs]
+        return self.trace(format, kind, epoch)
 
     def trace(self, format: str, kind: str = "", epoch: float = 0.0) -> Trace:
         """Everything gathered, in order of submission."""
@@ -158,6 +211,32 @@ class Collector:
             format=format,
             epoch=epoch,
         )
+
+
+#: What logs write where a moment is not known.
+NO_MOMENT = {"", "none", "null", "unknown", "nan", "n/a"}
+
+
+def unix_time(text: str | None, field: str) -> float:
+    """Seconds since 1970 of a date as logs write it."""
+    if text is None or text.lower() in NO_MOMENT:
+        raise LeftOut(f"has no {field}")
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadRow(f"{shown(text)} is not a date like 2020-04-08 11:23:44", field) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    seconds = moment.timestamp()
+    if seconds < 0:
+        raise BadRow(f"{shown(text)} is before 1970", field)
+    return seconds
+
+
+def whole_devices(amount: float, slots: int) -> int:
+    """Devices, or slots of shared ones, that hold so much of a device; never less than asked."""
+    # The small term keeps 0.07 * 100 from becoming 8 slots.
+    return max(1, math.ceil(amount * (slots or 1) - 1e-6))
 
 
 def shown(text: str) -> str:
@@ -192,19 +271,12 @@ def table(
             line=1,
             hint=f"has {shown(', '.join(found))}",
         )
+    width = len(found)
     for line, cells in lines(collector, text, delimiter):
-        if line > 1:
-            yield from checked(collector, columns, cells, line, len(found))
-
-
-def checked(
-    collector: Collector, columns: dict[str, int], cells: list[str], line: int, width: int
-) -> Iterator[Row]:
-    """The row, if it has as many cells as the header has names."""
-    if len(cells) == width:
-        yield Row(columns, cells, line)
-    else:
-        collector.bad(line, f"has {len(cells)} cells, not {width}")
+        if len(cells) != width:
+            collector.bad(line, f"has {len(cells)} cells, not {width}")
+        elif line > 1:
+            yield Row(columns, cells, line)
 
 
 def lines(collector: Collector, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -225,8 +297,3 @@ def lines(collector: Collector, text: str, delimiter: str) -> Iterator[tuple[int
             continue
         if any(cells):
             yield reader.line_num, cells
-
-
-def service(deadline: float | None) -> Literal["guaranteed", "best-effort"]:
-    """A trace's deadlines are promises asked for; what has none is best effort."""
-    return "best-effort" if deadline is None else "guaranteed"

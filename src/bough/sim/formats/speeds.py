@@ -8,22 +8,23 @@ from bough.sim.trace import Reading
 
 
 def seconds_by_rate(
-    reading: Reading, row: Row, field: str, model: str, batch: int, devices: int
+    reading: Reading, kind: str, row: Row, field: str, what: tuple[str, int, int]
 ) -> float:
-    """How long that many iterations take on that many devices."""
+    """How long that many iterations of (model, batch) take on that many devices."""
     assert reading.rates is not None
     iterations = row.number(field)
-    rate = reading.rates.rate(model, batch, reading.kind, devices)
-    if not rate:
-        of = f"{model}, batch {batch}" if batch else model
-        raise BadRow(f"the speed table has no rate for {of} on {devices} × {reading.kind or 'any'}")
     if not iterations:
         raise BadRow("0 is not a number of iterations to run", field)
+    model, batch, devices = what
+    rate = reading.rates.rate(model, batch, kind, devices)
+    if not rate:
+        named = f"{model}, batch {batch}," if batch else model
+        raise BadRow(f"no speed is known for {named} on {devices} × {kind or 'any kind'}")
     return iterations / rate
 
 
 def sizes_by_rate(collector: Collector, model: str, batch: int, devices: int) -> Range:
-    """The sizes an elastic job may have: of its powers of two, those the table has a rate for."""
+    """The sizes an elastic job may have: of its powers of two, those that a rate is known for."""
     reading = collector.reading
     full = collector.range(devices)
     if reading.rates is None or not reading.elastic_limit:
