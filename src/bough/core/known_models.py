@@ -2,16 +2,19 @@
 
 A training step with a fixed global batch on n devices takes
 
-    fixed + per_sample * batch / (n * kind) + exposed * 2 (n - 1) / n * gradient / bandwidth
+    fixed + per_sample * batch / (n * kind) + sync * log2(n)
+          + exposed * 2 (n - 1) / n * gradient / bandwidth
 
-that is: launching, computing, and a ring all-reduce of which only a part is not hidden behind the
-backward pass. Gradient sizes follow from the models' published numbers of parameters (4 bytes
-each); the times, the share exposed, the kinds and the bandwidths are round numbers of ours, meant
-to be of the right order and no more. Measured tables always go before them (docs/speedups.md).
+that is: launching, computing, waiting for one another (latency, stragglers, smaller local batches)
+at each doubling, and the part of a ring all-reduce that is not hidden behind the backward pass.
+Gradient sizes follow from the models' published numbers of parameters, 4 bytes each. The times,
+kinds and bandwidths are round numbers of ours, of the order of public measurements and no more:
+measured tables always go before them (docs/speedups.md).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Final, NamedTuple
 
@@ -25,10 +28,10 @@ class Model(NamedTuple):
     parameters: float
     #: Global batch when the job does not say.
     batch: int
-    #: Seconds of every step that no device more makes shorter.
-    fixed: float = 0.004
-    #: Part of the all-reduce that is not hidden behind computing.
-    exposed: float = 0.5
+    #: Seconds that every doubling of the devices adds to a step.
+    sync: float = 0.008
+    #: Seconds of every step that no further device makes shorter.
+    fixed: float = 0.002
 
 
 class Kind(NamedTuple):
@@ -44,23 +47,26 @@ class Kind(NamedTuple):
 
 GIGA: Final = 1e9
 
+#: Part of an all-reduce that is not hidden behind computing.
+EXPOSED: Final = 0.3
+
 MODELS: Final[dict[str, Model]] = {
-    "resnet18": Model(0.0010, 11.7, 128),
-    "resnet50": Model(0.0027, 25.6, 256),
-    "vgg16": Model(0.0044, 138.4, 256),
-    "inception3": Model(0.0042, 23.8, 128),
-    "alexnet": Model(0.0005, 61.1, 512),
-    "mobilenet": Model(0.0012, 3.5, 256),
-    "bert": Model(0.0200, 110.0, 128),
-    "gpt2": Model(0.0300, 124.0, 128),
-    "transformer": Model(0.0060, 65.0, 128),
-    "deepspeech2": Model(0.0400, 38.0, 64),
-    "lstm": Model(0.0016, 50.0, 80),
-    "recommendation": Model(0.00004, 20.0, 2048),
-    "ncf": Model(0.000002, 32.0, 32768, exposed=1.0),
-    "yolov3": Model(0.0250, 61.9, 64),
-    "cyclegan": Model(0.2500, 28.3, 4),
-    "dqn": Model(0.0020, 1.7, 64, fixed=0.02),
+    "resnet18": Model(0.0012, 11.7, 512),
+    "resnet50": Model(0.0045, 25.6, 512, sync=0.007),
+    "vgg16": Model(0.0065, 138.4, 512, sync=0.007),
+    "inception3": Model(0.0065, 23.8, 256, sync=0.012),
+    "alexnet": Model(0.0010, 61.1, 512, sync=0.007),
+    "mobilenet": Model(0.0015, 3.5, 256, sync=0.007),
+    "bert": Model(0.0050, 110.0, 256, sync=0.018),
+    "gpt2": Model(0.0020, 124.0, 512, sync=0.009),
+    "transformer": Model(0.0030, 65.0, 512, sync=0.010),
+    "deepspeech2": Model(0.0200, 38.0, 64, sync=0.012),
+    "lstm": Model(0.0004, 50.0, 320, sync=0.004),
+    "recommendation": Model(0.00006, 20.0, 2048, sync=0.02),
+    "ncf": Model(0.0000003, 32.0, 32768, sync=0.02),
+    "yolov3": Model(0.0150, 61.9, 128, sync=0.03),
+    "cyclegan": Model(0.2000, 28.3, 4),
+    "dqn": Model(0.0010, 1.7, 64, sync=0.02),
 }
 
 #: Other names under which traces know the same models.
@@ -85,19 +91,19 @@ ALIASES: Final[dict[str, str]] = {
 }
 
 KINDS: Final[dict[str, Kind]] = {
-    "k80": Kind(0.15, 5 * GIGA, 2 * GIGA),
+    "k80": Kind(0.15, 4 * GIGA, 1 * GIGA),
     "p100": Kind(0.5, 15 * GIGA, 4 * GIGA),
-    "t4": Kind(0.35, 6 * GIGA, 2 * GIGA, node=4),
+    "t4": Kind(0.35, 4 * GIGA, 0.5 * GIGA, node=4),
     "v100": Kind(1.0, 60 * GIGA, 8 * GIGA),
     "rtx3090": Kind(1.2, 10 * GIGA, 4 * GIGA),
     "a10": Kind(0.9, 10 * GIGA, 4 * GIGA),
     "l4": Kind(0.7, 10 * GIGA, 4 * GIGA),
     "l40": Kind(1.6, 15 * GIGA, 8 * GIGA),
-    "a100": Kind(2.2, 120 * GIGA, 16 * GIGA),
-    "h100": Kind(4.5, 200 * GIGA, 32 * GIGA),
-    "h200": Kind(5.0, 200 * GIGA, 32 * GIGA),
-    "b200": Kind(9.0, 400 * GIGA, 40 * GIGA),
-    "mi300x": Kind(4.5, 150 * GIGA, 32 * GIGA),
+    "a100": Kind(2.2, 120 * GIGA, 40 * GIGA),
+    "h100": Kind(4.5, 200 * GIGA, 60 * GIGA),
+    "h200": Kind(5.0, 200 * GIGA, 60 * GIGA),
+    "b200": Kind(9.0, 400 * GIGA, 80 * GIGA),
+    "mi300x": Kind(4.5, 150 * GIGA, 60 * GIGA),
     "ascend910": Kind(1.5, 60 * GIGA, 12 * GIGA),
     "ascend910b": Kind(2.2, 90 * GIGA, 16 * GIGA),
     "cpu": Kind(0.02, 5 * GIGA, 1 * GIGA),
@@ -132,8 +138,8 @@ def step_seconds(model: Model, batch: int, kind: Kind, devices: int, bandwidth: 
         bandwidth = kind.inside if devices <= kind.node else kind.between
     compute = model.per_sample * batch / (devices * kind.speed)
     gradient = 4e6 * model.parameters
-    reduce = 2 * (devices - 1) / devices * gradient / bandwidth
-    return model.fixed + compute + model.exposed * reduce
+    reduce = EXPOSED * 2 * (devices - 1) / devices * gradient / bandwidth
+    return model.fixed + compute + model.sync * math.log2(devices) + reduce
 
 
 def rates(model: Model, batch: int, kind: Kind) -> dict[int, float]:

@@ -35,6 +35,12 @@ class Mean(msgspec.Struct):
         self.mean += before / self.count
         self.squares += before * (value - self.mean)
 
+    def fade(self, count: int) -> None:
+        """Weigh what was seen as if it had been only so many values."""
+        if count < self.count:
+            self.squares *= count / self.count
+            self.count = count
+
     def drawn(self, towards: float, pull: float = PULL) -> float:
         """The mean after `pull` imagined values of `towards`."""
         return (self.count * self.mean + pull * towards) / (self.count + pull)

@@ -26,8 +26,8 @@ Source = Literal["profiled", "fitted", "planned", "prior"]
 FORM_ERROR: Final = 0.3
 OTHER_KIND_ERROR: Final = 0.2
 BATCH_ERROR: Final = 0.1
-#: Exponents of the prior are rounded to this, so that jobs nobody knows share few curves.
-EXPONENT_STEP: Final = 0.05
+#: Exponents and errors of the prior are rounded to this, so that unknown jobs share few curves.
+PRIOR_STEP: Final = 0.05
 
 
 class Curve(msgspec.Struct, frozen=True):
@@ -167,7 +167,7 @@ class SpeedBook:
         prior: Prior | None = None,
         builtin: bool = True,
     ) -> None:
-        """Factors tell how fast one device of a kind is beside others; they go before ours.
+        """Factors tell how fast one device of a kind is, with a v100 as 1; they go before ours.
 
         Without a reference the first kind of each model's tables is its reference, and kinds
         without tables are equally fast.
@@ -182,7 +182,7 @@ class SpeedBook:
         #: model -> (batch, kind) -> entry, in order of addition.
         self._tables: dict[str, dict[tuple[int, str], _Entry]] = {}
         self._found: dict[tuple[str, int, str], Curve] = {}
-        self._laws: dict[float, Curve] = {}
+        self._laws: dict[tuple[float, float, float], Curve] = {}
 
     def add(self, model: str, batch: int, kind: str, curve: Curve) -> None:
         """Put in a curve that is already relative to one device of the reference kind."""
@@ -205,23 +205,31 @@ class SpeedBook:
         """Names with tables."""
         return list(self._tables)
 
+    def rate(self, model: str, batch: int, kind: str, size: int) -> float | None:
+        """Steps per second as a table says, for exactly this; None where no table says it."""
+        table = self._tables.get(known_models.plain(model), {})
+        kind = known_models.plain(kind)
+        for (b, k), entry in table.items():
+            fits = b == batch and (k == kind or not k or not kind)
+            if fits and not entry.relative and size in entry.curve.sizes:
+                return entry.curve.at(size) or None
+        return None
+
     def curve(self, model: str, batch: int, kind: str) -> Curve:
         """The best curve known."""
-        found = self._found.get((model, batch, kind))
+        key = model, batch, kind
+        found = self._found.get(key)
         if found is None:
-            found = self._find(known_models.plain(model), batch, known_models.plain(kind))
-            self._found[model, batch, kind] = found
+            model, kind = known_models.plain(model), known_models.plain(kind)
+            table = self._tables.get(model)
+            form = known_models.known_model(model) if self.builtin else None
+            if table:
+                found = self._found[key] = self._from_table(table, batch, kind)
+            elif form:
+                found = self._found[key] = self._from_form(form, batch, kind)
+            else:  # not remembered, because the prior goes on learning
+                found = self._from_prior(model, kind)
         return found
-
-    def _find(self, model: str, batch: int, kind: str) -> Curve:
-        table = self._tables.get(model)
-        if table:
-            return self._from_table(table, batch, kind)
-        if self.builtin:
-            form = known_models.known_model(model)
-            if form is not None:
-                return self._from_form(form, batch, kind)
-        return self._from_prior(model, kind)
 
     def _from_table(self, table: dict[tuple[int, str], _Entry], batch: int, kind: str) -> Curve:
         """The table of the same kind and the nearest batch; else that of the nearest kind."""
@@ -264,38 +272,54 @@ class SpeedBook:
         return known.speed if known is not None else 0.0
 
     def _from_form(self, model: known_models.Model, batch: int, kind: str) -> Curve:
-        reference = known_models.known_kind(self.reference) or known_models.known_kind(kind)
-        if reference is None or not self.reference:
-            reference = known_models.KINDS["v100"]
-        chosen = known_models.known_kind(kind) if self.reference else reference
-        rates = known_models.rates(model, batch, chosen or reference)
+        """The model's form on that kind; kinds nobody knows are like the reference, or a v100."""
+        unknown = known_models.KINDS["v100"]
+        reference = self._kind(self.reference)
+        chosen = self._kind(kind) or reference or unknown
+        reference = reference or chosen
+        rates = known_models.rates(model, batch, chosen)
         unit = known_models.rates(model, batch, reference)[1]
-        spread = known_models.spread_factor(model, batch, chosen or reference)
+        spread = known_models.spread_factor(model, batch, chosen)
         speed = tuple(rate / unit for rate in rates.values())
         return Curve(tuple(rates), speed, "planned", FORM_ERROR, (spread,))
 
+    def _kind(self, kind: str) -> known_models.Kind | None:
+        known = known_models.known_kind(kind)
+        return known._replace(speed=self._factor(kind)) if known else None
+
     def _from_prior(self, model: str, kind: str) -> Curve:
-        exponent = round(self.prior.exponent(model) / EXPONENT_STEP) * EXPONENT_STEP
-        law = self._laws.get(exponent)
-        if law is None:
-            law = self._laws[exponent] = power_law(exponent, self.prior.exponent_spread(model))
+        """A power law; what it is made of is rounded, so that few curves are shared by all."""
+        exponent = round(self.prior.exponent(model) / PRIOR_STEP) * PRIOR_STEP
+        error = round(self.prior.exponent_spread(model) / PRIOR_STEP) * PRIOR_STEP
         ratio = self.ratio(kind, self.reference)
-        return law if ratio == 1.0 else law.scaled(ratio, OTHER_KIND_ERROR)
+        key = exponent, error, ratio
+        law = self._laws.get(key)
+        if law is None:
+            law = power_law(exponent, error)
+            law = self._laws[key] = law if ratio == 1 else law.scaled(ratio, OTHER_KIND_ERROR)
+        return law
 
 
 def _curve_of(rows: list[SpeedRow]) -> Curve:
-    """One curve from the rows of one model, batch and kind; repeated rows are averaged."""
-    compact: dict[int, list[float]] = {}
+    """One curve from the rows of one model, batch and kind; repeated rows are averaged.
+
+    A size's rows of the lowest span are its most compact place. The factor of a span is the
+    geometric mean over sizes measured at both; spans nobody measured are like the one below.
+    """
+    lowest: dict[int, int] = {}
     for row in rows:
-        if row.span == 0:
-            compact.setdefault(row.size, []).append(row.rate)
-    rates = {size: sum(found) / len(found) for size, found in sorted(compact.items())}
+        lowest[row.size] = min(row.span, lowest.get(row.size, row.span))
+    compact: dict[int, list[float]] = {size: [] for size in sorted(lowest)}
+    for row in rows:
+        if row.span == lowest[row.size]:
+            compact[row.size].append(row.rate)
+    rates = {size: sum(found) / len(found) for size, found in compact.items()}
     factors: list[float] = []
     for span in range(1, max(row.span for row in rows) + 1):
         logs = [
             math.log(row.rate / rates[row.size])
             for row in rows
-            if row.span == span and row.rate > 0 and rates.get(row.size, 0) > 0
+            if row.span == span > lowest[row.size] and row.rate > 0 and rates[row.size] > 0
         ]
         before = factors[-1] if factors else 1.0
         factors.append(math.exp(sum(logs) / len(logs)) if logs else before)
