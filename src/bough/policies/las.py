@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.core.model import INFINITY
 from bough.core.policy import Plan, Policy, View
@@ -27,6 +26,8 @@ class Las(Policy, frozen=True):
     limits: tuple[float, ...] = (3250.0,)
 
     def __post_init__(self) -> None:
+        if not self.limits:
+            raise ValueError("limits: at least one is needed")
         if list(self.limits) != sorted(set(self.limits)) or any(not x > 0 for x in self.limits):
             raise ValueError(f"limits {list(self.limits)} must be positive and ascending")
         if len(self.limits) > 255:
@@ -34,19 +35,15 @@ class Las(Policy, frozen=True):
 
     def plan(self, view: View) -> Plan:
         jobs = view.jobs
-        size = jobs.size
-        used = jobs.attained() + size * SLACK_SECONDS
-        level = np.zeros(jobs.n, np.uint8)
-        for limit in self.limits:
+        running = jobs.size.nonzero()[0]
+        size = jobs.size[running]
+        used = jobs.attained_until.copy()
+        used[running] += size * (view.now - jobs.since[running] + SLACK_SECONDS)
+        level = (used >= self.limits[0]).view(np.uint8)
+        for limit in self.limits[1:]:
             level += used >= limit
         wished = np.maximum(np.minimum(jobs.wish, jobs.hi), jobs.lo)
-        return Plan(wished, order=in_order(view, level), wake_at=self._next_fall(view, used, level))
-
-    def _next_fall(
-        self, view: View, used: npt.NDArray[np.float64], level: npt.NDArray[np.uint8]
-    ) -> float:
-        """When the first of the running jobs reaches its next limit."""
-        running = view.jobs.size.nonzero()[0]
-        limit = np.array((*self.limits, INFINITY))[level[running]]
-        seconds = (limit - used[running]) / view.jobs.size[running]
-        return view.now + float(seconds.min(initial=INFINITY)) + SLACK_SECONDS
+        # The next fall of a running job is the only thing time alone changes.
+        ahead = np.array((*self.limits, INFINITY))[level[running]] - used[running]
+        wake_at = view.now + SLACK_SECONDS + float((ahead / size).min(initial=INFINITY))
+        return Plan(wished, order=in_order(view, level), wake_at=wake_at)
