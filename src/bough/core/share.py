@@ -27,8 +27,6 @@ Key = npt.NDArray[np.bool_] | npt.NDArray[np.uint8] | Ints | Floats
 
 #: Rows looked at first when most of a long queue cannot get anything; doubles from there.
 CHUNK = 1024
-#: So many rows are looked at faster one by one than as columns.
-FEW = 32
 
 
 # ------------------------------------------------------------------------------------- in order
@@ -110,22 +108,18 @@ def _fit_skipping(wanted: Ints, free: int) -> Ints:
     """
     rows = (wanted <= free).nonzero()[0]
     granted: list[Ints] = []
-    while len(rows) > FEW or not granted:
+    while len(rows):
         size = wanted[rows]
         total = size.cumsum()
+        if total[-1] <= free:
+            granted.append(rows)
+            break
         n = int(total.searchsorted(free, "right"))
-        granted.append(rows[:n])
-        if n == len(rows):
-            return rows if len(granted) == 1 else np.concatenate(granted)
         if n:
+            granted.append(rows[:n])
             free -= int(total[n - 1])
         rows = rows[n:][size[n:] <= free]
-    few = []
-    for row, devices in zip(rows.tolist(), wanted[rows].tolist(), strict=True):
-        if devices <= free:
-            few.append(row)
-            free -= devices
-    return np.concatenate([*granted, np.array(few, np.int64)])
+    return granted[0] if len(granted) == 1 else np.concatenate([rows[:0], *granted])
 
 
 # ----------------------------------------------------------------------------------- step by step

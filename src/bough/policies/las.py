@@ -35,15 +35,16 @@ class Las(Policy, frozen=True):
 
     def plan(self, view: View) -> Plan:
         jobs = view.jobs
-        running = jobs.size.nonzero()[0]
-        size = jobs.size[running]
-        used = jobs.attained_until.copy()
-        used[running] += size * (view.now - jobs.since[running] + SLACK_SECONDS)
+        size = jobs.size
+        used = size * (view.now - jobs.since + SLACK_SECONDS) + jobs.attained_until
         level = (used >= self.limits[0]).view(np.uint8)
         for limit in self.limits[1:]:
             level += used >= limit
+        # The next fall of a running job is the only thing that time alone changes.
+        wake_at = INFINITY
+        soon = ((size > 0) & (level < len(self.limits))).nonzero()[0]
+        if len(soon):
+            ahead = np.array(self.limits)[level[soon]] - used[soon]
+            wake_at = view.now + SLACK_SECONDS + float((ahead / size[soon]).min())
         wished = np.maximum(np.minimum(jobs.wish, jobs.hi), jobs.lo)
-        # The next fall of a running job is the only thing time alone changes.
-        ahead = np.array((*self.limits, INFINITY))[level[running]] - used[running]
-        wake_at = view.now + SLACK_SECONDS + float((ahead / size).min(initial=INFINITY))
         return Plan(wished, order=in_order(view, level), wake_at=wake_at)
