@@ -106,6 +106,12 @@ class Blocks:
                 return level
         return len(self.inner)
 
+    def around(self, mask: int, level: int) -> int:
+        """All devices of the domain of inner `level` that holds a mask."""
+        size = self.inner[level]
+        low = (mask & -mask).bit_length() - 1
+        return ((1 << size) - 1) << (low - low % size) & ((1 << self.width) - 1)
+
     def within(self, free: int, size: int, level: int) -> int:
         """The fullest domain of inner `level` with `size` devices free, as the free mask in it."""
         parts = cut(self.width, min(self.inner[level], self.width))

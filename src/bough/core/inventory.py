@@ -15,6 +15,8 @@ from bough.core.levels import Shelf, Tree
 from bough.core.model import INFINITY, Node
 
 CLUSTER = "cluster"
+#: Thousandths of CPUs, or bytes, of a node that has more than anybody wants.
+ENDLESS = 1 << 62
 
 
 class Inventory:
@@ -82,6 +84,8 @@ class Inventory:
         if len(node.path) != len(self.levels) - 1:
             wanted = ", ".join(self.levels[:-1]) or "nothing"
             raise ValueError(f"node {node.name}: path {list(node.path)} must name {wanted}")
+        if not (node.cpus >= 0 and node.memory >= 0):
+            raise ValueError(f"node {node.name}: cpus and memory must be 0 or more")
         index = self.index.get(node.name)
         if index is not None:
             self._replace(index, node)
@@ -272,15 +276,22 @@ class Inventory:
             self.cpus_taken[node] += thousandths * devices
             self.memory_taken[node] += size * devices
 
-    def room(self, node: int, cpus: float, memory: float) -> int:
-        """For how many shares of so many CPUs and bytes a node has room (capped at 1,000,000)."""
-        thousandths, size = exact(cpus, memory)
-        shares = 1_000_000
+    def left(self, node: int) -> tuple[int, int]:
+        """Thousandths of CPUs and bytes not taken on a node (below 0 if it was made smaller)."""
         known = self.nodes[node]
-        if thousandths and known.cpus != INFINITY:
-            shares = (round(known.cpus * 1000) - self.cpus_taken[node]) // thousandths
-        if size and known.memory != INFINITY:
-            shares = min(shares, (int(known.memory) - self.memory_taken[node]) // size)
+        cpus = ENDLESS if known.cpus == INFINITY else round(known.cpus * 1000)
+        memory = ENDLESS if known.memory == INFINITY else int(known.memory)
+        return cpus - self.cpus_taken[node], memory - self.memory_taken[node]
+
+    def room(self, node: int, cpus: float, memory: float) -> int:
+        """For how many shares of so many CPUs and bytes a node has room."""
+        thousandths, size = exact(cpus, memory)
+        free_cpus, free_memory = self.left(node)
+        shares = ENDLESS
+        if thousandths:
+            shares = free_cpus // thousandths
+        if size:
+            shares = min(shares, free_memory // size)
         return max(shares, 0)
 
 

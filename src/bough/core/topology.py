@@ -7,9 +7,12 @@ snapshot decides as the original would.
 
 from __future__ import annotations
 
-from bough.core import search
+from collections.abc import Sequence
+
+from bough.core import audit, gangs, growth, search
 from bough.core.blocks import numbers
-from bough.core.inventory import Inventory
+from bough.core.gangs import Gang, RoleAsk
+from bough.core.inventory import Inventory, exact
 from bough.core.jobs import Slots
 from bough.core.model import Place, Wish
 from bough.core.search import Ask
@@ -61,24 +64,75 @@ class Topology(Inventory):
         - `cpus` and `memory` are for each device.
         """
         assert size >= 1, f"a place needs 1 or more devices, not {size}"
-        if not (near or cpus or memory or relaxed) and wish.mode != "spread":
-            shelves = self.shelves[pool]
-            if len(shelves) == 1 and not wish.level:
-                shelf = shelves[0]
+        shelves = self.shelves[pool]
+        if len(shelves) == 1 and not (cpus or memory or wish.level or wish.mode == "spread"):
+            shelf = shelves[0]
+            if not near and not relaxed:
                 if size > shelf.width:
                     return search.whole_nodes(self, shelf, size)
                 node = shelf.tightest(size)
                 if node < 0:
                     return None
+                blocks = self.blocks[shelf.width]
                 free = self.free_masks[node]
-                chosen = self.blocks[shelf.width].chosen[size].get(free)
-                return ((node, chosen or self.blocks[shelf.width].pick(free, size)),)
-        ask = Ask(size, wish, cpus, memory, near, relaxed)
-        return search.find(self, pool, ask)
+                return ((node, blocks.chosen[size].get(free) or blocks.pick(free, size)),)
+            if len(near) == 1:
+                node, held = near[0]
+                free = self.free_masks[node]
+                if free.bit_count() >= size:
+                    return ((node, self.blocks[shelf.width].grow(free, held, size)),)
+        return self._find(pool, Ask(size, wish, cpus, memory, near, relaxed))
+
+    def _find(self, pool: int, ask: Ask) -> Slots | None:
+        """The same for what is asked less often."""
+        limits = search.bounds(self, ask.wish)
+        if ask.wish.mode == "spread":
+            worker = gangs.Worker(1, *exact(ask.cpus, ask.memory), 0)
+            apart = gangs.spread(self, pool, [worker] * ask.size, ask.near)
+            return apart.slots if apart is not None else None
+        shelves = self.shelves[pool]
+        look = growth.grown if ask.near else search.fresh
+        found = look(self, shelves, ask, limits)
+        if found is None or not (ask.cpus or ask.memory) or search.roomy(self, found, ask):
+            return found
+        # The best place lacks CPUs or memory: look again among what each node can really carry.
+        return look(self, search.limited(self, shelves, ask.cpus, ask.memory), ask, limits)
+
+    def find_gang(
+        self,
+        pool: int,
+        roles: Sequence[RoleAsk],
+        *,
+        wish: Wish = DEFAULT,
+        near: Slots = (),
+        relaxed: bool = False,
+    ) -> Gang | None:
+        """The best place for the workers of some roles, each whole on one node; takes nothing.
+
+        On as few nodes as possible, in the lowest domain; unless `relaxed`, on no more nodes than
+        they would need if all were empty. With `near`, the roles are the workers to be added.
+        """
+        return gangs.find_gang(self, pool, roles, wish, near, relaxed)
+
+    def take_gang(self, gang: Gang, roles: Sequence[RoleAsk]) -> None:
+        """Hold a gang's devices, and each worker's CPUs and memory."""
+        self.take(gang.slots)
+        self._charge_gang(gang, roles, 1)
+
+    def give_gang(self, gang: Gang, roles: Sequence[RoleAsk]) -> None:
+        """Give back what `take_gang` took."""
+        self.give(gang.slots)
+        self._charge_gang(gang, roles, -1)
+
+    def _charge_gang(self, gang: Gang, roles: Sequence[RoleAsk], sign: int) -> None:
+        for role, node, _ in gang.workers:
+            cpus, memory = exact(roles[role].cpus, roles[role].memory)
+            self.cpus_taken[node] += sign * cpus
+            self.memory_taken[node] += sign * memory
 
     def shrink(self, slots: Slots, size: int) -> Slots:
         """The part of a place to keep: `size` devices in the lowest domain, on fewest nodes."""
-        return search.keep(self, slots, size)
+        return growth.keep(self, slots, size)
 
     def span(self, slots: Slots) -> int:
         """The lowest level (an index into `spans`) with a domain that holds the whole place."""
@@ -106,3 +160,7 @@ class Topology(Inventory):
                 mask |= 1 << device
             found.append((self._known(name), mask))
         return tuple(sorted(found))
+
+    def check(self) -> None:
+        """Assert that every kept count equals a recount (for tests)."""
+        audit.check(self)
