@@ -29,7 +29,7 @@ class Ladder:
 
     __slots__ = (
         "cell", "cost", "ends", "first", "last", "lead", "least", "level", "of", "owners",
-        "reached", "rungs", "single", "spare", "tops",
+        "reached", "rungs", "single", "spare", "steps", "tops",
     )  # fmt: skip
 
     def __init__(self, rungs: Ints, worth: Floats, spare: bool) -> None:
@@ -52,6 +52,8 @@ class Ladder:
         self.cost: Ints = cost[owner, step][by_worth]
         self.cell: Ints = (owner * rungs.shape[1] + step)[by_worth]
         self._divide(after[by_worth], value[by_worth])
+        #: The same for compiled code: owner, cost, rung below and level of each step.
+        self.steps: Ints = np.array([self.of, self.cost, step[by_worth], self.level], np.int64)
         self.reached: dict[int, Ints] = {0: self.first}
 
     def _divide(self, after: Ints, value: Floats) -> None:

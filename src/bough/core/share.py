@@ -11,7 +11,9 @@ of devices. Three rules hold throughout:
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,24 @@ Key = npt.NDArray[np.bool_] | npt.NDArray[np.uint8] | Ints | Floats
 
 #: Rows looked at first when most of a long queue cannot get anything; doubles from there.
 CHUNK = 1024
+NO_ORDER = np.zeros(0, np.int64)
+
+#: The module of compiled twins while they are used.
+_compiled: Any = None
+
+
+def use_compiled(wanted: bool = True) -> bool:
+    """Let the compiled twins do the work from now on (or not); whether they do.
+
+    They need the extra `fast`; results are the same. Loading them takes about a second (a few
+    when they are compiled for the first time), which pays from some ten thousand plans on.
+    """
+    global _compiled  # noqa: PLW0603 - how, not what, is computed is the whole process' choice
+    _compiled = None
+    if wanted:
+        with suppress(ImportError):
+            _compiled = importlib.import_module("bough.core._compiled")
+    return _compiled is not None
 
 
 # ------------------------------------------------------------------------------------- in order
@@ -82,6 +102,11 @@ def fit_in_order(size: Ints, devices: int, order: Ints | None = None, skip: bool
 
     Looks at the head of the line first: of a long queue, most is never reached.
     """
+    if _compiled is not None:
+        found: Ints = _compiled.fit_in_order(
+            size, devices, NO_ORDER if order is None else order, skip
+        )
+        return found
     granted = np.zeros_like(size)
     start, stop = 0, CHUNK
     while start < len(size) and devices > 0:
@@ -181,6 +206,14 @@ def _climb(
     jobs, free = view.jobs, view.devices
     if order is None:
         order = _standing(jobs)
+    if _compiled is not None and ladder is not None:
+        found: Ints = _compiled.climb(
+            NO_ORDER if order is None else order,
+            jobs.cls, jobs.lo, jobs.hi, free, ladder.rungs, ladder.steps,
+        )  # fmt: skip
+        if len(found) == jobs.n:
+            return found
+        ladder = None
     lo = jobs.lo if order is None else jobs.lo[order]
     total = int(np.add.reduce(lo))
     n = jobs.n
