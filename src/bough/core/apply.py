@@ -66,7 +66,7 @@ def add_row(state: State, job: Job, at: float) -> None:
 
 def unfinished(state: State, spec: m.JobSpec) -> set[str]:
     """Jobs it depends on that have not ended yet (a job not known yet counts as one)."""
-    return {a.job for a in spec.after if a.job not in state.ended}
+    return {a.job for a in spec.after if a.job not in state.ended} if spec.after else set()
 
 
 def doomed_by(state: State, spec: m.JobSpec) -> str:
@@ -88,10 +88,11 @@ def may_run(state: State, job: Job) -> tuple[bool, int]:
         return False, DEPENDENCY
     if not job.pools:
         return False, KIND
-    least = job.spec.sizes()[0]
-    if all(state.topology.usable(p) < least for p in job.pools):
-        return False, TOO_BIG
-    return True, BUSY
+    least, usable = job.spec.sizes()[0], state.topology.usable
+    for pool in job.pools:
+        if usable(pool) >= least:
+            return True, BUSY
+    return False, TOO_BIG
 
 
 def refresh(state: State) -> None:
@@ -115,6 +116,7 @@ def vacate(state: State, job: Job) -> None:
         state.topology.give(job.place, job.spec.cpus, job.spec.memory)
         job.place = ()
         state.set_size(row, 0)
+        state.set_cause(row, BUSY)
         state.set_bounds(row, job)
     state.replan = True
 

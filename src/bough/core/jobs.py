@@ -101,9 +101,13 @@ class Jobs:
     size = IntColumn(2, "devices it is meant to hold now; 0 when waiting")
     min = IntColumn(3, "fewest devices it can run with")
     max = IntColumn(4, "most it can use")
-    lo = IntColumn(5, "fewest it may be given now, if any (min, or its size while it may not shrink)")
+    lo = IntColumn(
+        5, "fewest it may be given now, if any (min, or its size while it may not shrink)"
+    )
     hi = IntColumn(6, "most it may be given now (max, or less while damped or limited)")
-    must = IntColumn(7, "1: it may not be parked now (not preemptible, or within its minimum run time)")
+    must = IntColumn(
+        7, "1: it may not be parked now (not preemptible, or within its minimum run time)"
+    )
     priority = IntColumn(8, "higher goes first")
     queue = IntColumn(9, "index into View.queues")
     pool = IntColumn(10, "kind of device it uses or would use")
@@ -119,7 +123,9 @@ class Jobs:
     begun = FloatColumn(2, "when it first started; NaN before")
     run_since = FloatColumn(3, "when it was last started from nothing; NaN before")
     attained_until = FloatColumn(4, "device-seconds used up to `since`")
-    left_at = FloatColumn(5, "estimated work left at `since` (device-seconds on one device); inf: unknown")
+    left_at = FloatColumn(
+        5, "estimated work left at `since` (device-seconds on one device); inf: unknown"
+    )
     rate = FloatColumn(6, "believed work per second at the present size")
     deadline = FloatColumn(7, "when it must be done; inf: whenever")
     ran_until = FloatColumn(8, "seconds it ran up to `since`")

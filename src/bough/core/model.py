@@ -6,6 +6,7 @@ This module imports no numpy, so that clients stay quick to start.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -13,11 +14,20 @@ import msgspec
 INFINITY = float("inf")
 
 
-class Frozen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Frozen(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """Base of everything a user may write: unknown fields are errors, values never change."""
 
 
 # --------------------------------------------------------------------------- what users ask
+
+
+@lru_cache(maxsize=1024)
+def sizes_between(least: int, most: int, steps: tuple[int, ...]) -> tuple[int, ...]:
+    """The ends and the steps between them; powers of two when no steps are given."""
+    powers = [] if steps else [1 << p for p in range(most.bit_length()) if least < 1 << p < most]
+    return tuple(sorted({least, most, *steps, *powers}))
 
 
 class Range(Frozen):
@@ -38,15 +48,7 @@ class Range(Frozen):
 
     def sizes(self) -> tuple[int, ...]:
         """Every size allowed, ascending."""
-        if self.steps:
-            return tuple(sorted({self.min, self.max, *self.steps}))
-        powers = []
-        p = 1
-        while p < self.max:
-            if p > self.min:
-                powers.append(p)
-            p *= 2
-        return tuple(sorted({self.min, self.max, *powers}))
+        return sizes_between(self.min, self.max, self.steps)
 
 
 class Role(Frozen):

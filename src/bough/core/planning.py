@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bough.core import share
+from bough.core.jobs import Jobs
 from bough.core.model import INFINITY
 from bough.core.policy import Bools, Ints, Plan, Policy, QueueShare, View
 from bough.core.reason import NUMBER, POLICY
-from bough.core.state import CLS, POOL, READY, State
+from bough.core.state import CLS, MIN, POOL, READY, State
 
 
 @dataclass(slots=True)
@@ -19,13 +20,16 @@ class Draft:
     """What the policy wants, over all rows of the table."""
 
     want: Ints
+    #: Rows whose size it changes.
+    changed: Ints
     #: Rows in the order in which they are to be granted, scope by scope, and whether to pass over.
     orders: list[tuple[Ints, Ints, int, bool]] = field(default_factory=list)
     wake_at: float = INFINITY
     #: row -> cause, where the policy or a quota says why a job waits.
     causes: dict[int, int] = field(default_factory=dict)
-    #: Devices each queue may use (by queue index, for the pool planned last); None: no limits.
-    entitled: Ints | None = None
+
+
+NOBODY: Ints = np.zeros(0, np.int64)
 
 
 class BadPlan(ValueError):
@@ -50,13 +54,18 @@ def draft(state: State, policy: Policy, blocked: Bools | None = None) -> Draft:
         return draft_matrix(state, policy, blocked)
     if len(state.topology.kinds) > 1:
         choose_pools(state)
-    if state.queues.trivial or policy.scope == "pool":
-        parts = list(pool_parts(state, blocked))
-    else:
-        parts = list(queue_parts(state, blocked))
-    result = Draft(np.zeros(table.n, np.int64))
+    by_queue = not state.queues.trivial and policy.scope != "pool"
+    parts = queue_parts(state, blocked) if by_queue else pool_parts(state, blocked)
+    if len(parts) == 1 and parts[0][0] is None and table.n:
+        result = Draft(NOBODY, NOBODY)
+        result.want, result.changed = ask(state, policy, result, *parts[0])
+        return result
+    result = Draft(np.zeros(table.n, np.int64), NOBODY)
     for rows, devices, queue in parts:
-        ask(state, policy, result, rows, devices, queue)
+        if table.n and (rows is None or len(rows)):
+            sizes, _ = ask(state, policy, result, rows, devices, queue)
+            result.want[slice(None) if rows is None else rows] = sizes
+    result.changed = (result.want != table.size).nonzero()[0]
     return result
 
 
@@ -102,39 +111,35 @@ def queue_parts(state: State, blocked: Bools | None) -> list[Part]:
 
 def ask(
     state: State, policy: Policy, result: Draft, rows: Ints | None, devices: int, queue: int
-) -> None:
-    """Ask the policy about one part, check its answer and add it to the draft."""
+) -> tuple[Ints, Ints]:
+    """Ask the policy about one part and check its answer: sizes, and rows of it that change."""
     table = state.table
-    if table.n == 0 or (rows is not None and not len(rows)):
-        return
     jobs = table if rows is None else table.rows(rows)
     view = View(
-        now=state.now, devices=devices, jobs=jobs, classes=state.classes.table(),
-        pools=(devices,), queues=shares(state, devices) if queue < 0 else (),
+        state.now, devices, jobs, state.classes.table(), (devices,), (),
+        () if queue >= 0 or state.queues.trivial else shares(state, devices),
     )  # fmt: skip
     answer = policy.plan(view)
-    plan = answer if isinstance(answer, Plan) else Plan(sizes=answer)
-    sizes = plan.sizes
-    if plan.order is not None:
-        sizes = grant(plan, devices)
-        order = plan.order if rows is None else rows[plan.order]
-        wished = np.zeros(table.n, np.int64)
-        wished[slice(None) if rows is None else rows] = plan.sizes
-        result.orders.append((order, wished, devices, plan.skip))
-    check(state, sizes, jobs, devices)
-    if rows is None:
-        result.want = sizes
-    else:
-        result.want[rows] = sizes
-    result.wake_at = min(result.wake_at, plan.wake_at)
-    for row, code in plan.reasons.items():
+    if not isinstance(answer, Plan):
+        return answer, check(state, answer, jobs, devices)
+    sizes = answer.sizes
+    if answer.order is not None:
+        sizes = share.fit_in_order(answer.sizes, devices, answer.order, answer.skip)
+        order, wished = answer.order, answer.sizes
+        if rows is not None:
+            order = rows[order]
+            wished = np.zeros(table.n, np.int64)
+            wished[rows] = answer.sizes
+        result.orders.append((order, wished, devices, answer.skip))
+    if answer.wake_at < result.wake_at:
+        result.wake_at = answer.wake_at
+    for row, code in answer.reasons.items():
         result.causes[row if rows is None else int(rows[row])] = NUMBER.get(code, POLICY)
+    return sizes, check(state, sizes, jobs, devices)
 
 
 def shares(state: State, devices: int) -> tuple[QueueShare, ...]:
     """Queues as a policy of scope "pool" sees them."""
-    if state.queues.trivial:
-        return ()
     queues = state.queues
     used = np.bincount(state.table.queue, weights=state.table.size, minlength=len(queues.names))
     return tuple(
@@ -143,27 +148,30 @@ def shares(state: State, devices: int) -> tuple[QueueShare, ...]:
     )
 
 
-def grant(plan: Plan, devices: int) -> Ints:
-    """Sizes of an ordered plan by count alone; where they can be placed comes later."""
-    return share.fit_in_order(plan.sizes, devices, plan.order, plan.skip)
-
-
-def check(state: State, sizes: Ints, jobs: share.Jobs, devices: int) -> None:
-    """Refuse a plan that breaks a range, a lock or the capacity."""
+def check(state: State, sizes: Ints, jobs: Jobs, devices: int) -> Ints:
+    """Refuse a plan that breaks a range, a lock or the capacity; the rows it changes."""
     if len(sizes) != len(jobs):
         raise BadPlan(f"{len(sizes)} sizes for {len(jobs)} jobs")
     changed = (sizes != jobs.size).nonzero()[0]
-    for i in changed.tolist():
-        size, cls = int(sizes[i]), int(jobs.cls[i])
-        if size < 0 or not state.classes.allows(cls, size):
-            raise BadPlan(f"{size} is not a size of job row {i}: {state.classes.sizes(cls)}")
-        if size and not jobs.lo[i] <= size <= jobs.hi[i]:
-            raise BadPlan(f"{size} is outside {jobs.lo[i]}..{jobs.hi[i]} of job row {i}")
-        if not size and jobs.must[i]:
-            raise BadPlan(f"job row {i} may not be parked now")
-    total = int(sizes.sum())
+    if len(changed):
+        _check_rows(state, changed, sizes, jobs)
+    total = int(np.add.reduce(sizes))
     if total > devices and total > int(jobs.size.sum()):
         raise BadPlan(f"{total} devices planned where there are {devices}")
+    return changed
+
+
+def _check_rows(state: State, changed: Ints, sizes: Ints, jobs: Jobs) -> None:
+    """Each row that changes, by what its class and its bounds allow."""
+    columns = (changed, sizes[changed], jobs.cls[changed], jobs.lo[changed], jobs.hi[changed])
+    for i, size, cls, lo, hi in zip(*(c.tolist() for c in columns), strict=True):
+        if not size:
+            if jobs.must[i]:
+                raise BadPlan(f"job row {i} may not be parked now")
+        elif not state.classes.allows(cls, size):
+            raise BadPlan(f"{size} is not a size of job row {i}: {state.classes.sizes(cls)}")
+        elif not lo <= size <= hi:
+            raise BadPlan(f"{size} is outside {lo}..{hi} of job row {i}")
 
 
 def choose_pools(state: State) -> None:
@@ -174,7 +182,7 @@ def choose_pools(state: State) -> None:
     load = np.bincount(table.pool, weights=table.size, minlength=kinds)
     room = [topology.usable(p) - int(load[p]) for p in range(kinds)]
     for row in waiting.tolist():
-        job, least = table.items[row], int(table.wi[1 + 2, row])
+        job, least = table.items[row], int(table.wi[MIN, row])
         if len(job.pools) > 1:
             fitting = [p for p in job.pools if room[p] >= least]
             possible = [p for p in job.pools if topology.usable(p) >= least]
@@ -194,7 +202,7 @@ def set_pool(state: State, row: int, pool: int) -> None:
 def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
     """Ask a policy that looks at all kinds at once; each job gets devices of one kind."""
     table, topology = state.table, state.topology
-    result = Draft(np.zeros(table.n, np.int64))
+    result = Draft(np.zeros(table.n, np.int64), NOBODY)
     ready = table.wi[READY, : table.n].astype(bool)
     rows = (ready if blocked is None else ready & ~blocked).nonzero()[0]
     if not len(rows):
@@ -221,5 +229,6 @@ def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
             set_pool(state, row, int(chosen[i]))
     check(state, sizes, view.jobs, sum(pools))
     result.want[rows] = sizes
+    result.changed = (result.want != table.size).nonzero()[0]
     result.wake_at = plan.wake_at
     return result

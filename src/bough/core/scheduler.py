@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -40,13 +41,14 @@ class Scheduler:
         damp_seconds: float = 0.0,
         #: Plans are made at multiples of this only; 0: at every event.
         round_seconds: float = 0.0,
-        #: Place everything anew at each decision, moving jobs freely (as some simulators do).
-        repack_all: bool = False,
+        #: Place everything anew at each decision, moving jobs freely (as some simulators do):
+        #: "best" fit or "first" fit; empty: places are kept.
+        repack_how: Literal["", "best", "first"] = "",
     ) -> None:
         self.policy = policy
         self.locality_seconds = locality_seconds
         self.round_seconds = round_seconds
-        self.repack_all = repack_all
+        self.repack_how = repack_how
         self.state = State(topology or Topology(), queues or QueueTree(), speedups or SpeedBook())
         self.state.damp_seconds = damp_seconds
         #: When time alone may change something; the body sends a Tick then.
@@ -65,9 +67,10 @@ class Scheduler:
                 continue
             HANDLERS[type(event)](state, event)
         # 2. What time has changed.
-        self._expire()
+        if state.locks or state.limits or self._plan_wake_at <= state.now:
+            self._expire()
         # 3. Wishes, places, commands.
-        if state.replan and self._round_is_due():
+        if state.replan and (not self.round_seconds or self._round_is_due()):
             state.replan = False
             self._decide()
         # 4. Starts and growths whose devices are free by now.
@@ -99,9 +102,7 @@ class Scheduler:
             return False
         state.table.now = state.now
         devices = sum(state.topology.usable(p) for p in range(len(state.topology.kinds)))
-        view = View(
-            now=state.now, devices=devices, jobs=state.table, classes=state.classes.table()
-        )
+        view = View(now=state.now, devices=devices, jobs=state.table, classes=state.classes.table())
         verdict = self.policy.admit(view, event.spec) or ACCEPTED
         if not verdict.accepted:
             state.ended[event.id] = "rejected"
@@ -125,8 +126,7 @@ class Scheduler:
 
     def _round_is_due(self) -> bool:
         """Whether plans may be made now."""
-        every = self.round_seconds
-        return not every or self.state.now % every == 0.0
+        return self.state.now % self.round_seconds == 0.0
 
     def _decide(self) -> None:
         """Ask the policy, prove on the tree that it fits, and only then tell the bodies."""
@@ -147,7 +147,8 @@ class Scheduler:
                 state.refused = str(error)
                 return
             trial = Settlement(state, self.locality_seconds)
-            placed = repack(trial, wish) if self.repack_all else trial.apply(wish)
+            how = self.repack_how
+            placed = repack(trial, wish, how) if how else trial.apply(wish)
             failed.update(trial.failed)
             wake_at = min(wake_at, wish.wake_at, trial.wake_at)
             if placed or attempt == ATTEMPTS - 1:

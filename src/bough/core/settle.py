@@ -7,7 +7,7 @@ import numpy as np
 from bough.core.jobs import Job, Slots
 from bough.core.model import Resize, Start, Stop
 from bough.core.planning import Draft
-from bough.core.policy import Bools, Ints
+from bough.core.policy import Ints
 from bough.core.reason import BUSY, FRAGMENTATION, NONE, RESOURCES, TOPOLOGY
 from bough.core.state import CLS, LO, MIN, POOL, SINCE, SIZE, State, merge, minus
 
@@ -36,8 +36,8 @@ class Settlement:
         topology, spec = self.state.topology, job.spec
         old = job.place
         self.before.setdefault(row, old)
-        gone = minus(old, place) if place else old
-        new = minus(place, old) if old else place
+        gone = minus(old, place) if old and place else old
+        new = minus(place, old) if old and place else place
         if gone:
             topology.give(gone, spec.cpus, spec.memory)
         if new:
@@ -125,11 +125,14 @@ class Settlement:
     def apply(self, draft: Draft) -> bool:
         """Carry the draft out on the tree; False when sizes given to some could not be placed."""
         state, want = self.state, draft.want
-        size = state.table.size
+        changed = draft.changed
+        if not len(changed):
+            return True
         grow: list[int] = []
-        for row in (want != size).nonzero()[0].tolist():
-            if want[row] < size[row]:
-                self.vacate(row, int(want[row]))
+        sizes, wants = state.table.wi[SIZE, changed].tolist(), want[changed].tolist()
+        for row, size, wanted in zip(changed.tolist(), sizes, wants, strict=True):
+            if wanted < size:
+                self.vacate(row, wanted)
             else:
                 grow.append(row)
         ordered = bool(draft.orders)
@@ -188,20 +191,19 @@ class Settlement:
         for row in rows:
             job = state.table.items[row]
             size = count(job.place)
-            if size != state.table.wi[SIZE, row]:
+            before = int(state.table.wi[SIZE, row])
+            if size != before:
                 state.set_size(row, size)
-            bind(state, row, job)
-        for row in rows:
-            reconcile(state, state.table.items[row])
-        if len(state.pending) > 0:
+                if not size or not before:
+                    state.set_cause(row, NONE if size else BUSY)
+            spec = job.spec
+            if state.damp_seconds or spec.min_run_seconds or not spec.preemptible or job.ends_as:
+                state.set_bounds(row, job)
+        items = state.table.items
+        for job in [items[row] for row in rows]:
+            reconcile(state, job)
+        if state.pending:
             retry_pending(state)
-
-
-def bind(state: State, row: int, job: Job) -> None:
-    """Renew the bounds of a job that time or permission can lock."""
-    spec = job.spec
-    if state.damp_seconds or spec.min_run_seconds or not spec.preemptible or job.ends_as:
-        state.set_bounds(row, job)
 
 
 def cause_of_failure(job: Job) -> int:
@@ -213,7 +215,9 @@ def cause_of_failure(job: Job) -> int:
 
 def count(slots: Slots) -> int:
     """How many devices."""
-    return sum(mask.bit_count() for _, mask in slots)
+    if len(slots) == 1:
+        return slots[0][1].bit_count()
+    return sum([mask.bit_count() for _, mask in slots])
 
 
 def reconcile(state: State, job: Job) -> None:
@@ -269,21 +273,17 @@ def retry_pending(state: State) -> None:
 
 
 def note_causes(state: State, draft: Draft, failed: dict[int, int]) -> None:
-    """Why each waiting row waits, for the records."""
+    """Why rows wait, where it is for another reason than that others are served first."""
     table = state.table
-    waiting = ((table.size == 0) & (table.ready == 1)).nonzero()[0]
-    if len(waiting) or failed:
-        causes = np.full(table.n, BUSY)
-        for row, cause in draft.causes.items():
-            causes[row] = cause
-        for row, cause in failed.items():
-            causes[row] = cause
-        differs: Bools = causes[waiting] != table.cause[waiting]
-        for row in waiting[differs].tolist():
-            state.set_cause(row, int(causes[row]))
-    running = ((table.size > 0) & (table.cause != NONE)).nonzero()[0]
-    for row in running.tolist():
-        state.set_cause(row, NONE)
+    special = draft.causes | failed if draft.causes else failed
+    if state.special_causes:
+        for row in ((table.cause > BUSY) & (table.size == 0) & (table.ready == 1)).nonzero()[0]:
+            if int(row) not in special:
+                state.set_cause(int(row), BUSY)
+    state.special_causes = bool(special)
+    for row, cause in special.items():
+        if not table.size[row]:
+            state.set_cause(row, cause)
 
 
 __all__ = ["LO", "MIN", "Settlement", "note_causes", "reconcile", "retry_pending"]

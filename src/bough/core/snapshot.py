@@ -50,6 +50,7 @@ class Image(msgspec.Struct, frozen=True):
     plan_wake_at: float
     next_serial: int
     replan: bool
+    special_causes: bool
     refused: str
     nodes: tuple[NodeImage, ...]
     jobs: tuple[JobImage, ...]
@@ -79,8 +80,8 @@ def encode(state: State, plan_wake_at: float) -> bytes:
         for b in state.nodes.values()
     )
     image = Image(
-        VERSION, state.now, plan_wake_at, state.next_serial, state.replan, state.refused, nodes,
-        jobs, tuple(state.pending), state.ended, state.users, tuple(state.locks),
+        VERSION, state.now, plan_wake_at, state.next_serial, state.replan,
+        state.special_causes, state.refused, nodes, jobs, tuple(state.pending), state.ended, state.users, tuple(state.locks),
         tuple(state.limits), state.queues.state(),
     )  # fmt: skip
     return msgspec.msgpack.encode(image)
@@ -94,6 +95,7 @@ def restore(state: State, data: bytes) -> float:
     assert not state.jobs and not state.nodes, "only an empty scheduler can be restored"
     state.now, state.next_serial = image.now, image.next_serial
     state.replan, state.refused = image.replan, image.refused
+    state.special_causes = image.special_causes
     state.ended, state.users = dict(image.ended), dict(image.users)
     state.queues.restore(image.queues)
     for n in image.nodes:

@@ -17,7 +17,9 @@ from bough.core.topology import Topology
 
 I: Final = {name: c.row for name, c in vars(Jobs).items() if getattr(c, "whole", None) is True}
 F: Final = {name: c.row for name, c in vars(Jobs).items() if getattr(c, "whole", None) is False}
-SIZE, CLS, LO, HI, MIN, MAX, MUST = (I[n] for n in ("size", "cls", "lo", "hi", "min", "max", "must"))
+SIZE, CLS, LO, HI, MIN, MAX, MUST = (
+    I[n] for n in ("size", "cls", "lo", "hi", "min", "max", "must")
+)
 POOL, WISH, READY, CAUSE, QUEUE = (I[n] for n in ("pool", "wish", "ready", "cause", "queue"))
 SINCE, BEGUN, RUN_SINCE, ATTAINED = (
     F[n] for n in ("since", "begun", "run_since", "attained_until")
@@ -77,6 +79,8 @@ class State:
         self.out: list[Command] = []
         #: (job id, when, cause code) for every change of cause since it was last emptied.
         self.causes: list[tuple[str, float, int]] = []
+        #: Whether some row waits for another cause than that others are served first.
+        self.special_causes = False
         #: Why the last plan was refused; empty when it was good.
         self.refused = ""
         #: Elastic jobs are not grown again within this time of a change of size.
@@ -203,6 +207,8 @@ class State:
 
 def merge(a: Slots, b: Slots) -> Slots:
     """All devices of both."""
+    if len(a) == len(b) == 1 and a[0][0] == b[0][0]:
+        return ((a[0][0], a[0][1] | b[0][1]),)
     masks = dict(a)
     for node, mask in b:
         masks[node] = masks.get(node, 0) | mask
@@ -211,6 +217,11 @@ def merge(a: Slots, b: Slots) -> Slots:
 
 def minus(a: Slots, b: Slots) -> Slots:
     """Devices of a that are not of b."""
+    if len(a) == len(b) == 1:
+        if a[0][0] != b[0][0]:
+            return a
+        rest = a[0][1] & ~b[0][1]
+        return ((a[0][0], rest),) if rest else ()
     masks = dict(b)
-    rest = ((node, mask & ~masks.get(node, 0)) for node, mask in a)
-    return tuple((node, mask) for node, mask in rest if mask)
+    left = [(node, mask & ~masks.get(node, 0)) for node, mask in a]
+    return tuple([slot for slot in left if slot[1]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import msgspec
 
@@ -48,7 +49,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     locality_seconds: float = 180.0
     damp_seconds: float = 0.0
     round_seconds: float = 0.0
-    repack: bool = False
+    #: Place everything anew at each decision: "best" fit, "first" fit, or not at all.
+    repack: Literal["", "best", "first"] = ""
     #: Keep places over time, for the Gantt chart.
     detail: bool = False
     #: Jobs whose story is told.
@@ -58,8 +60,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 class Tools(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is given besides its options: none of it changes the result."""
 
-    #: Reads CPU seconds; None: nothing is timed.
+    #: Reads CPU seconds, for the run as a whole; None: not measured.
     clock: Callable[[], float] | None = None
+    #: Reads seconds, quickly, for each decision; None: not measured.
+    stopwatch: Callable[[], float] | None = None
     #: Told the share of jobs that have ended, now and then.
     on_progress: Callable[[float], None] | None = None
     #: What is believed, and true, about speed-ups; the built-in curves when None.
