@@ -28,10 +28,10 @@ def run(jobs: list[JobRecord], devices: int = 4, **more: Any) -> RunRecord:
     """A run of these jobs on one node; who held how much is worked out from their sizes."""
     changes = sorted((when, job.id, size) for job in jobs for when, size in job.sizes)
     held: dict[str, int] = {}
-    usage = [(0.0, 0, devices, devices)]
+    used, usage = 0, [(0.0, 0, devices, devices)]
     for when, name, size in changes:
+        used += size - held.get(name, 0)
         held[name] = size
-        used = sum(held.values())
         usage.append((when, used, devices - used, devices - used))
     known: dict[str, Any] = {
         "policy": "fifo",
