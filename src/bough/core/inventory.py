@@ -131,16 +131,20 @@ class Inventory:
         """Give a node its place in the tree and on a shelf, with nothing free yet."""
         node = self.nodes[index]
         pool = self.pools[index] = self.pool(node.kind)
+        racks = len(self.tree.members)
         rack = self.racks[index] = self.tree.add(node.path, index)
+        if len(self.tree.members) > racks:
+            for known in (shelf for shelves in self.shelves for shelf in shelves):
+                known.extend()
         bit = self.bits[index] = 1 << (len(self.tree.members[rack]) - 1)
         shelf = next((s for s in self.shelves[pool] if s.width == node.devices), None)
         if shelf is None:
             shelf = Shelf(self.tree, node.devices)
+            shelf.extend()
             self.shelves[pool].append(shelf)
             self.shelves[pool].sort(key=lambda s: s.width)
         if node.devices not in self.blocks:
             self.blocks[node.devices] = Blocks(node.devices, self.inner)
-        shelf.extend()
         shelf.put(rack, bit, 0)
         return shelf
 

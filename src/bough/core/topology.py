@@ -117,18 +117,28 @@ class Topology(Inventory):
     def take_gang(self, gang: Gang, roles: Sequence[RoleAsk]) -> None:
         """Hold a gang's devices, and each worker's CPUs and memory."""
         self.take(gang.slots)
-        self._charge_gang(gang, roles, 1)
+        self.charge_gang(gang, roles, 1)
 
     def give_gang(self, gang: Gang, roles: Sequence[RoleAsk]) -> None:
         """Give back what `take_gang` took."""
         self.give(gang.slots)
-        self._charge_gang(gang, roles, -1)
+        self.charge_gang(gang, roles, -1)
 
-    def _charge_gang(self, gang: Gang, roles: Sequence[RoleAsk], sign: int) -> None:
+    def charge_gang(self, gang: Gang, roles: Sequence[RoleAsk], sign: int) -> None:
+        """Add (+1) or take off (-1) the CPUs and memory of a gang."""
         for role, node, _ in gang.workers:
             cpus, memory = exact(roles[role].cpus, roles[role].memory)
             self.cpus_taken[node] += sign * cpus
             self.memory_taken[node] += sign * memory
+
+    def is_unheld(self, slots: Slots) -> bool:
+        """Whether nobody holds any of these devices, and all of them are well."""
+        return all(
+            self.up[node]
+            and not self.held_masks[node] & mask
+            and self.healthy_masks[node] & mask == mask
+            for node, mask in slots
+        )
 
     def shrink(self, slots: Slots, size: int) -> Slots:
         """The part of a place to keep: `size` devices in the lowest domain, on fewest nodes."""
