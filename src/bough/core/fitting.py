@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Final, Literal
 
 import msgspec
@@ -21,7 +22,8 @@ NOISE: Final = 0.1
 MISFIT: Final = 0.05
 #: As many samples are remembered: older ones fade, because jobs change while they run.
 MEMORY: Final = 20
-#: A sample further off than this many standard deviations is drawn in to there.
+#: Once there are a few samples, one further off than this many standard deviations is drawn in.
+FEW: Final = 3
 OUTLIER: Final = 3.0
 
 
@@ -190,7 +192,7 @@ class OnlineFit:
             return  # the base says that it cannot run there: nothing to correct
         value = math.log(rate / believed)
         mean = self.seen.setdefault(size, Mean())
-        if mean.count >= OUTLIER:
+        if mean.count >= FEW:
             reach = OUTLIER * mean.spread(NOISE, 1.0)
             value = min(max(value, mean.mean - reach), mean.mean + reach)
         if mean.count >= MEMORY:
@@ -253,7 +255,7 @@ class OnlineFit:
 
     def state(self) -> OnlineState:
         """What was measured, as plain data."""
-        return OnlineState(dict(self.seen))
+        return OnlineState({size: copy(mean) for size, mean in self.seen.items()})
 
     def restore(self, state: object) -> None:
         """Know what `state()` knew, also after a way through JSON or MessagePack."""

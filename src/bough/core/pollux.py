@@ -204,7 +204,8 @@ class Data:
         """Half the time is fixed, half grows with the batch; synchronising takes as long."""
         s = self.scale
         first = [s / 2, self.per_sample / 2, s / 2, s / 20, s / 2, s / 20]
-        return np.array([*(math.log(value) for value in first), overlap])[self.seen]
+        found: Floats = np.array([*(math.log(value) for value in first), overlap])[self.seen]
+        return found
 
     def parameters(self, unknown: Floats) -> Floats:
         """All seven; those nobody has seen cost nothing."""
@@ -214,8 +215,7 @@ class Data:
         every[:6] = np.exp(every[:6])
         # Crossing nodes is never believed to be cheaper than staying inside one.
         every[4:6] = np.where(self.seen[4:6], every[4:6], np.maximum(every[4:6], every[2:4]))
-        found: Floats = every
-        return found
+        return every
 
     def misfit(self, p: Floats) -> Floats:
         """Logarithms of fitted over measured times."""

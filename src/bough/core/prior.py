@@ -9,6 +9,7 @@ of magnitude, and the estimate is therefore a median.
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Final
 
 import msgspec
@@ -107,8 +108,8 @@ class Prior:
     def state(self) -> dict[str, list[tuple[str, str, Mean]]]:
         """Everything learnt, as plain data."""
         return {
-            "seconds": [(model, user, mean) for (model, user), mean in self.seconds.items()],
-            "exponents": [(model, "", mean) for model, mean in self.exponents.items()],
+            "seconds": [(model, user, copy(mean)) for (model, user), mean in self.seconds.items()],
+            "exponents": [(model, "", copy(mean)) for model, mean in self.exponents.items()],
         }
 
     def restore(self, state: object) -> None:

@@ -159,7 +159,7 @@ class QueueTree:
         other = [0] * count if elsewhere is None else self._sums(elsewhere)
         own_floor: list[int] = floor.tolist()
         own_bound: list[int] = np.maximum(demand, floor).tolist()
-        floors, bounds, claims = own_floor[:], own_bound[:], [0] * count
+        floors, bounds, claims = own_floor[:], own_bound[:], own_floor[:]
         for i in reversed(self._downwards):
             for c in self._children[i]:
                 floors[i] += floors[c]
@@ -239,17 +239,16 @@ class QueueTree:
     def _pull(self, now: float, children: Sequence[int], capacity: int) -> list[float]:
         """Weights of siblings, less for those that used more than their share (fair-tree)."""
         weight = [self._queues[c].weight for c in children]
-        half_lives = [self._queues[c].half_life_seconds for c in children]
-        total, longest = sum(weight), max(half_lives)
-        if not total or not longest:
-            return weight
         past = [self._decayed(c, now) for c in children]
+        if not any(past):
+            return weight
+        half_lives = [self._queues[c].half_life_seconds for c in children]
         counted = sum(w for w, h in zip(weight, half_lives, strict=True) if h)
-        calm = CALM * longest * capacity
+        calm = CALM * max(half_lives) * capacity
         whole = calm + sum(past)
         pull = []
         for w, h, p in zip(weight, half_lives, past, strict=True):
-            share = w / counted if h else 0.0
+            share = w / counted if h and w else 0.0
             over = (calm * share + p) / (whole * share) if share else 1.0
             pull.append(w * math.pow(2.0, 1.0 - over))
         return pull

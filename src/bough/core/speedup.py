@@ -201,6 +201,15 @@ class SpeedBook:
         table[batch, known_models.plain(kind)] = entry
         self._found.clear()
 
+    def referring_to(self, kind: str) -> SpeedBook:
+        """A book with the same tables and prior, in which that kind is the reference.
+
+        Curves that were added as relative stay as they are.
+        """
+        other = SpeedBook(kind, factors=self._factors, prior=self.prior, builtin=self.builtin)
+        other._tables = {model: dict(table) for model, table in self._tables.items()}
+        return other
+
     def models(self) -> list[str]:
         """Names with tables."""
         return list(self._tables)
