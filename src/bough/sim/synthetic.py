@@ -140,6 +140,12 @@ def check(jobs: int, devices: int, load: float, elastic: float, mix: Mix) -> Non
             raise InputError("must be two numbers, 0 < least <= most", field=field)
     if not 0 <= mix.sigma <= SIGMA_MAX:
         raise InputError(f"must be within 0..{SIGMA_MAX:g}", field="sigma")
+    weights = [model.weight for model in mix.models], [share for _, share in mix.rigid_sizes]
+    for field, of in zip(("models", "rigid_sizes"), weights, strict=True):
+        if not all(0 <= weight < math.inf for weight in of) or not 0 < sum(of) < math.inf:
+            raise InputError("must have weights of which one is positive", field=field)
+    if not all(size >= 1 for size, _ in mix.rigid_sizes):
+        raise InputError("must be at least 1", field="rigid_sizes")
     if mix.elastic_most < mix.elastic_least:
         raise InputError("must be at least elastic_least", field="elastic_most")
 
@@ -170,7 +176,9 @@ def draw_sizes(
     rng: np.random.Generator, count: int, devices: int, elastic: float, mix: Mix
 ) -> tuple[Ints, Ints, Ints]:
     """Fewest and most devices of each job, and the number its run time is told for."""
-    allowed = [(n, share) for n, share in mix.rigid_sizes if n <= devices] or [(devices, 1.0)]
+    allowed = [(n, share) for n, share in mix.rigid_sizes if n <= devices and share] or [
+        (devices, 1.0)
+    ]
     rigid = np.array([n for n, _ in allowed])[pick(rng, count, [share for _, share in allowed])]
     powers = int(np.log2(min(mix.elastic_most, devices)))
     least = rng.integers(0, min(int(np.log2(mix.elastic_least)), powers) + 1, count)

@@ -9,15 +9,13 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
 from bough.core.model import JobSpec
+from bough.core.speedup import Curve
 from bough.errors import InputError, nearest
-
-if TYPE_CHECKING:
-    from bough.core.speedup import Curve
 
 #: Gzip is recognised by its first bytes, whatever the file is called.
 GZIP_MAGIC = b"\x1f\x8b"
@@ -133,6 +131,8 @@ class Source:
         #: For messages: as the user wrote it.
         self.file = str(path)
         self.text = "" if path.is_dir() else read_text(path)
+        #: The first line, where a format shows itself.
+        self.first = self.text[: self.text.find("\n")] if "\n" in self.text else self.text
 
     def name(self) -> str:
         """The trace's name: its file's without the endings that only say how it is stored."""
@@ -144,7 +144,10 @@ class Source:
 
 def read_text(path: Path) -> str:
     """The file's text, unpacked when it is gzipped."""
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(error.strerror, file=str(path)) from None
     try:
         if data[:2] == GZIP_MAGIC:
             data = gzip.decompress(data)

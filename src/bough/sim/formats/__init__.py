@@ -20,6 +20,7 @@ from bough.sim.formats import (
     sacct,
     synergy,
 )
+from bough.sim.formats.rows import shown
 from bough.sim.trace import Reading, Source, Trace
 
 
@@ -57,9 +58,8 @@ def recognise(source: Source) -> str:
     for name, format in FORMATS.items():
         if format.recognises(source):
             return name
-    first = source.text.lstrip().split("\n", 1)[0][:60]
     raise InputError(
-        f"is of no known trace format: it begins {first!r}",
+        f"is of no known trace format: it begins {shown(source.first)}",
         file=source.file,
         hint=f"name it with --format: {', '.join(FORMATS)}",
     )

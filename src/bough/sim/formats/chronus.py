@@ -20,7 +20,7 @@ MINUTE_SECONDS = 60.0
 
 def recognises(source: Source) -> bool:
     """By its lists of expected times."""
-    return set(header(source.text)).issuperset(REQUIRED)
+    return set(header(source)).issuperset(REQUIRED)
 
 
 def read(source: Source, reading: Reading) -> Trace:

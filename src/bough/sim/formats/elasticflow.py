@@ -17,7 +17,7 @@ REQUIRED = ("job_id", "submit_time", "iteration", "model_name", "ddl", "num_gpu"
 
 def recognises(source: Source) -> bool:
     """By its deadline beside the iterations."""
-    names = {NAMES.get(name, name) for name in header(source.text)}
+    names = {NAMES.get(name, name) for name in header(source)}
     return names.issuperset(REQUIRED)
 
 

@@ -53,7 +53,7 @@ class JobType:
 
 def recognises(source: Source) -> bool:
     """By as many tabs as a layout has, and an argument that sets the number of steps."""
-    cells = source.text.lstrip().split("\n", 1)[0].split("\t")
+    cells = source.first.split("\t")
     columns = COLUMNS.get(len(cells))
     return columns is not None and cells[columns["steps_argument"]].startswith("-")
 

@@ -13,14 +13,14 @@ FAILED = {"FAILED", "TIMEOUT", "NODE_FAIL"}
 
 def recognises(source: Source) -> bool:
     """By jobs of virtual clusters."""
-    found = set(header(source.text))
+    found = set(header(source))
     return found.issuperset(set(REQUIRED) - {"job_id"}) and bool(found & {"job_id", "jobname"})
 
 
 def read(source: Source, reading: Reading) -> Trace:
     """Read it."""
     collector = Collector(source, reading)
-    names = {} if "job_id" in header(source.text) else NAMES
+    names = {} if "job_id" in header(source) else NAMES
     rows = list(table(collector, REQUIRED, names=names))
     # Helios writes dates, Lucid also seconds since the trace began.
     dated = bool(rows) and ":" in rows[0].text("submit_time")

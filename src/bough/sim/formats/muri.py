@@ -16,14 +16,14 @@ OTHERS = {"ddl", "deadline", "expect_time_list"}
 
 def recognises(source: Source) -> bool:
     """By jobs with durations and no deadlines."""
-    names = set(header(source.text))
+    names = set(header(source))
     return names.issuperset(REQUIRED) and not names & OTHERS
 
 
 def read(source: Source, reading: Reading) -> Trace:
     """Read it."""
     collector = Collector(source, reading)
-    in_milliseconds = "iteration_time" in header(source.text)
+    in_milliseconds = "iteration_time" in header(source)
     unit = reading.unit_seconds or (1e-3 if in_milliseconds else 1.0)
     if reading.unit_seconds is None:
         collector.notes.append(

@@ -19,7 +19,7 @@ MILLI = 1000
 
 def recognises(source: Source) -> bool:
     """By thousandths of GPUs."""
-    return set(header(source.text)).issuperset(REQUIRED)
+    return set(header(source)).issuperset(REQUIRED)
 
 
 def read(source: Source, reading: Reading) -> Trace:

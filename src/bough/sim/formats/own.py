@@ -12,19 +12,19 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from bough.core.model import JobSpec
+from bough.core.speedup import Curve
 from bough.errors import InputError
 from bough.sim.formats.rows import DEVICES_MAX, SECONDS_MAX, BadRow, Collector
 from bough.sim.trace import Reading, Source, Trace, TraceJob
 
-if TYPE_CHECKING:
-    from bough.core.speedup import Curve
-
 VERSION = 1
+#: What decoding may raise: a value that is none of ours, or one nested without end.
+UNREADABLE = (msgspec.MsgspecError, RecursionError, ValueError)
 
 
 class First(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -52,14 +52,11 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fiel
 
 def recognises(source: Source) -> bool:
     """By JSON lines that are a trace's or a job's."""
-    text = source.text.lstrip()
-    if not text.startswith("{"):
+    if not source.first.startswith("{"):
         return False
-    try:
-        first = msgspec.json.decode(text.split("\n", 1)[0])
-    except msgspec.DecodeError:
-        return text.startswith('{"bough_trace"')
-    return "bough_trace" in first or {"id", "submit", "spec"} <= set(first)
+    return all(f'"{name}"' in source.first for name in ("id", "submit", "spec")) or (
+        '"bough_trace"' in source.first
+    )
 
 
 def read(source: Source, reading: Reading) -> Trace:
@@ -75,7 +72,7 @@ def read(source: Source, reading: Reading) -> Trace:
             collector.add(job_of(collector, decode(text), curves))
         except BadRow as bad:
             collector.bad(number, bad.what, bad.field)
-        except (msgspec.MsgspecError, UnicodeError) as error:
+        except UNREADABLE as error:
             collector.bad(number, str(error))
     kind, epoch, name = (first.kind, first.epoch, first.name) if first else ("", 0.0, "")
     trace = collector.trace("bough", reading.kind or kind, epoch)
@@ -89,7 +86,7 @@ def read_first(collector: Collector, lines: list[str]) -> tuple[First | None, di
     file = collector.source.file
     try:
         first = msgspec.json.decode(lines[0], type=First)
-    except (msgspec.MsgspecError, UnicodeError) as error:
+    except UNREADABLE as error:
         raise InputError(str(error), file=file, line=1) from None
     if first.bough_trace != VERSION:
         what = f"is {first.bough_trace}, and this bough reads {VERSION}"
@@ -102,11 +99,9 @@ def read_first(collector: Collector, lines: list[str]) -> tuple[First | None, di
 
 def curve_of(value: dict[str, Any]) -> Curve:
     """A curve from what JSON knows of it."""
-    from bough.core.speedup import Curve
-
     try:
         return msgspec.convert(value, Curve)
-    except (msgspec.MsgspecError, ValueError) as error:
+    except UNREADABLE as error:
         raise BadRow(str(error), "curve") from None
 
 
@@ -118,6 +113,7 @@ def job_of(collector: Collector, line: Line, curves: dict[str, Curve]) -> TraceJ
         raise BadRow(f"{line.seconds:g} is not within 0..{SECONDS_MAX:g}", "seconds")
     if not 1 <= line.devices <= DEVICES_MAX:
         raise BadRow(f"{line.devices} is not within 1..{DEVICES_MAX}", "devices")
+    check_sizes(line.spec)
     if line.fails_at is not None and not 0 < line.fails_at <= 1:
         raise BadRow(f"{line.fails_at:g} is not within 0..1", "fails_at")
     curve: Curve | None
@@ -136,6 +132,13 @@ def job_of(collector: Collector, line: Line, curves: dict[str, Curve]) -> TraceJ
         curve=curve,
         fails_at=line.fails_at,
     )
+
+
+def check_sizes(spec: JobSpec) -> None:
+    """A job to replay runs on devices, and on fewer than could ever be."""
+    sizes = spec.sizes() if spec.roles else (spec.devices.min, spec.devices.max)
+    if not 1 <= sizes[0] <= sizes[-1] <= DEVICES_MAX:
+        raise BadRow(f"{sizes[0]}..{sizes[-1]} is not within 1..{DEVICES_MAX}", "spec.devices")
 
 
 def write_trace(trace: Trace, path: str | Path) -> None:

@@ -64,15 +64,15 @@ def recognises(source: Source) -> bool:
     """By the folder's tables, the extracts' columns, or ten cells with a status among them."""
     if source.path.is_dir():
         return find(source.path, TASK_TABLE) is not None
-    names = set(header(source.text))
+    names = set(header(source))
     if names.issuperset(GAIA_COLUMNS) or names.issuperset(SIMULATOR_COLUMNS):
         return True
-    return is_task_table(source.text)
+    return is_task_table(source)
 
 
-def is_task_table(text: str) -> bool:
+def is_task_table(source: Source) -> bool:
     """With or without its header."""
-    cells = text.split("\n", 1)[0].split(",")
+    cells = source.first.strip().split(",")
     width = len(TASK_COLUMNS)
     return len(cells) == width and (cells[0] == TASK_COLUMNS[0] or cells[3] in STATUSES)
 
@@ -87,7 +87,7 @@ def find(folder: Path, name: str) -> Path | None:
 
 def read(source: Source, reading: Reading) -> Trace:
     """Read whichever it is."""
-    names = set() if source.path.is_dir() else set(header(source.text))
+    names = set() if source.path.is_dir() else set(header(source))
     if names.issuperset(GAIA_COLUMNS):
         return read_gaia(source, reading)
     if names.issuperset(SIMULATOR_COLUMNS):
@@ -161,7 +161,7 @@ def read_tables(source: Source, reading: Reading) -> Trace:
             job_table = Collector(Source(jobs_path), reading)
             jobs = read_jobs(job_table)
             collector.problems += job_table.problems
-    elif not is_task_table(source.text):
+    elif not is_task_table(source):
         raise InputError(
             "is no table of tasks",
             file=source.file,

@@ -53,15 +53,15 @@ class Logged(msgspec.Struct):
 
 def recognises(source: Source) -> bool:
     """By a JSON list of jobs with attempts, or by the table's columns."""
-    if source.text.lstrip().startswith("["):
+    if source.text[:100].lstrip().startswith("["):
         return '"attempts"' in source.text[:100_000]
-    return set(header(source.text)).issuperset(REQUIRED)
+    return set(header(source)).issuperset(REQUIRED)
 
 
 def read(source: Source, reading: Reading) -> Trace:
     """Read either."""
     collector = Collector(source, reading)
-    if source.text.lstrip().startswith("["):
+    if source.text[:100].lstrip().startswith("["):
         read_log(collector)
     else:
         read_table(collector)
@@ -87,7 +87,7 @@ def read_log(collector: Collector) -> None:
     """A job for each element of the list."""
     try:
         entries = msgspec.json.decode(collector.source.text, type=list[msgspec.Raw])
-    except (msgspec.MsgspecError, UnicodeError) as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise InputError(str(error), file=collector.source.file) from None
     decode = msgspec.json.Decoder(Logged).decode
     for number, entry in enumerate(entries, start=1):
@@ -98,7 +98,7 @@ def read_log(collector: Collector) -> None:
             collector.left_out[left.why] += 1
         except BadRow as bad:
             collector.bad(None, bad.what, f"{place}.{bad.field}" if bad.field else place)
-        except (msgspec.MsgspecError, ValueError) as error:
+        except (msgspec.MsgspecError, RecursionError, ValueError) as error:
             collector.bad(None, str(error), place)
 
 

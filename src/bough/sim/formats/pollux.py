@@ -19,7 +19,7 @@ KIND = "t4"
 
 def recognises(source: Source) -> bool:
     """By applications with replicas."""
-    return set(header(source.text)).issuperset(REQUIRED)
+    return set(header(source)).issuperset(REQUIRED)
 
 
 def read(source: Source, reading: Reading) -> Trace:
@@ -31,7 +31,7 @@ def read(source: Source, reading: Reading) -> Trace:
             file=source.file,
             hint="give the folder of the applications' profiles with --speedups DIR",
         )
-    folder = reading.profiles
+    known = {path.name: path for path in reading.profiles.iterdir() if path.is_dir()}
     profiles: dict[str, Profile] = {}
     unit = reading.unit_seconds or 1.0
 
@@ -41,9 +41,9 @@ def read(source: Source, reading: Reading) -> Trace:
         batch = row.whole("batch_size", least=1)
         profile = profiles.get(application)
         if profile is None:
-            if not application.isidentifier() or not (folder / application).is_dir():
+            if application not in known:
                 raise BadRow(f"{shown(application)} has no profile", "application")
-            profile = profiles[application] = Profile.read(folder / application)
+            profile = profiles[application] = Profile.read(known[application])
         try:
             seconds = profile.seconds(devices, batch)
         except ValueError as error:

@@ -68,6 +68,8 @@ class Profile:
 
     def seconds(self, devices: int, batch: int) -> float:
         """Run time with that total batch on the most compact place; ValueError when impossible."""
+        if not min(self.epochs) <= batch <= max(self.epochs):
+            raise ValueError(f"{self.name} was not measured with a batch of {batch}")
         local, accumulated = self.split(devices, batch)
         step, sync = self.step_seconds(devices, local)
         step_seconds = step + (step - sync) * accumulated

@@ -160,6 +160,11 @@ class Collector:
         sizes: Range | None = None,
     ) -> TraceJob:
         """A job as every format gives it. What has a deadline asks for a guarantee."""
+        if not (0 < seconds <= SECONDS_MAX and 0 <= submit <= SECONDS_MAX):
+            what = f"submitted at {submit:g} s and running {seconds:g} s is beyond {SECONDS_MAX:g}"
+            raise BadRow(what)
+        if devices > DEVICES_MAX:
+            raise BadRow(f"{devices} devices are more than {DEVICES_MAX}")
         wanted = deadline is not None if guaranteed is None else guaranteed
         spec = JobSpec(
             name=model or "job",
@@ -244,10 +249,9 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "…")
 
 
-def header(text: str, delimiter: str = ",") -> list[str]:
+def header(source: Source, delimiter: str = ",") -> list[str]:
     """Names of the columns, lower case."""
-    line = text.split("\n", 1)[0]
-    return [name.strip().strip('"').lower() for name in line.split(delimiter)]
+    return [name.strip().strip('"').lower() for name in source.first.split(delimiter)]
 
 
 def table(
@@ -259,7 +263,7 @@ def table(
 ) -> Iterator[Row]:
     """Rows under a header line. `names` translates other spellings of a column."""
     text = collector.source.text
-    found = header(text, delimiter)
+    found = header(collector.source, delimiter)
     columns: dict[str, int] = {}
     for index, name in enumerate(found):
         columns.setdefault((names or {}).get(name, name), index)

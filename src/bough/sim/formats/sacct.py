@@ -31,13 +31,13 @@ ELAPSED = re.compile(
 
 def recognises(source: Source) -> bool:
     """By a header with bars."""
-    return set(header(source.text, "|")).issuperset(REQUIRED)
+    return set(header(source, "|")).issuperset(REQUIRED)
 
 
 def read(source: Source, reading: Reading) -> Trace:
     """Read it."""
     collector = Collector(source, reading)
-    names = set(header(source.text, "|"))
+    names = set(header(source, "|"))
     resources = [name for name in RESOURCES if name in names]
     if not resources:
         raise lacking(source, "AllocTRES or ReqTRES")

@@ -12,7 +12,7 @@ COLUMNS = {"job_id": 0, "model": 1, "arrival": 2, "iterations": 3, "gpus": 4}
 
 def recognises(source: Source) -> bool:
     """By five cells of which only the second is a word."""
-    cells = source.text.lstrip().split("\n", 1)[0].strip().split(",")
+    cells = source.first.split(",")
     if len(cells) != len(COLUMNS):
         return False
     numbers = [cell.strip().replace(".", "", 1).isdigit() for cell in cells]
