@@ -94,9 +94,9 @@ class Curve(msgspec.Struct, frozen=True):
         """The smallest size at which it is fastest."""
         return self.sizes[self.speed.index(max(self.speed))]
 
-    def scaled(self, factor: float, error: float = 0.0) -> Curve:
-        """All speeds times a factor, with that much error added."""
-        speed = tuple(value * factor for value in self.speed)
+    def scaled(self, factor: float, unit: float = 1.0, error: float = 0.0) -> Curve:
+        """All speeds times a factor, in another unit, with that much error added."""
+        speed = tuple(value * factor / unit for value in self.speed)
         return msgspec.structs.replace(self, speed=speed, error=self.error + error)
 
     def concave(self) -> Curve:
@@ -255,11 +255,10 @@ class SpeedBook:
         nearest, source = min(table, key=distance)
         entry = table[nearest, source]
         unit = 1.0 if entry.relative else self._unit(table, nearest)
-        factor = self.ratio(kind, source) / unit
         error = BATCH_ERROR * _doublings(batch, nearest)
         if kind != source and source:
             error += OTHER_KIND_ERROR
-        return entry.curve.scaled(factor, error)
+        return entry.curve.scaled(self.ratio(kind, source), unit, error)
 
     def _unit(self, table: dict[tuple[int, str], _Entry], batch: int) -> float:
         """Rate of one device of the reference kind at this batch."""
@@ -305,7 +304,7 @@ class SpeedBook:
         law = self._laws.get(key)
         if law is None:
             law = power_law(exponent, error)
-            law = self._laws[key] = law if ratio == 1 else law.scaled(ratio, OTHER_KIND_ERROR)
+            law = self._laws[key] = law if ratio == 1 else law.scaled(ratio, error=OTHER_KIND_ERROR)
         return law
 
 
@@ -313,7 +312,8 @@ def _curve_of(rows: list[SpeedRow]) -> Curve:
     """One curve from the rows of one model, batch and kind; repeated rows are averaged.
 
     A size's rows of the lowest span are its most compact place. The factor of a span is the
-    geometric mean over sizes measured at both; spans nobody measured are like the one below.
+    geometric mean over sizes measured at both (a single device spans nothing); spans nobody
+    measured are like the one below.
     """
     lowest: dict[int, int] = {}
     for row in rows:
@@ -325,11 +325,12 @@ def _curve_of(rows: list[SpeedRow]) -> Curve:
     rates = {size: sum(found) / len(found) for size, found in compact.items()}
     factors: list[float] = []
     for span in range(1, max(row.span for row in rows) + 1):
-        logs = [
-            math.log(row.rate / rates[row.size])
+        both = [
+            (row.rate, rates[row.size])
             for row in rows
-            if row.span == span > lowest[row.size] and row.rate > 0 and rates[row.size] > 0
+            if row.span == span > lowest[row.size] and row.size > 1
         ]
+        logs = [math.log(far / near) for far, near in both if far > 0 and near > 0]
         before = factors[-1] if factors else 1.0
         factors.append(math.exp(sum(logs) / len(logs)) if logs else before)
     error = max(row.error for row in rows)

@@ -29,6 +29,8 @@ INFEASIBLE: Final = "infeasible"
 
 ENDINGS: Final = (".csv", ".json", ".csv.gz", ".json.gz")
 DEVICES_MAX: Final = 1_000_000
+#: Rates lie between one in a million years and a million million each second.
+NUMBER_MAX: Final = 1e13
 Table = list[dict[str, str]]
 
 
@@ -54,6 +56,8 @@ def read_rows(path: Path) -> list[SpeedRow]:
                 file=str(path),
                 hint=f"our own has the columns {', '.join(OWN_NEEDED + OWN_OTHERS)}",
             )
+        if not rows:
+            raise InputError("holds no measurement", file=str(path))
         return rows
     found: list[SpeedRow] = []
     for file in sorted(path.rglob("*")):
@@ -99,23 +103,31 @@ def table(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
         raise InputError(str(error), file=str(path), line=reader.line_num) from None
 
 
-def number(path: Path, line: int, field: str, text: str) -> float:
-    """A finite number that is not negative."""
+def number(path: Path, line: int, field: str, text: str, least: float = 0.0) -> float:
+    """A finite number, at least so large."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 <= value < math.inf:
-        what = f"{text[:40]!r} is no number from 0"
+    if not least <= value <= NUMBER_MAX:
+        what = f"{text[:40]!r} is no {'positive number' if least else 'number from 0'}"
         raise InputError(what, file=str(path), line=line, field=field)
     return value
 
 
+def rate_of(path: Path, line: int, field: str, text: str) -> float:
+    """A speed that something was seen to run at."""
+    return number(path, line, field, text, 1 / NUMBER_MAX)
+
+
 def whole(path: Path, line: int, field: str, text: str, least: int) -> int:
     """A whole number in a sensible range."""
-    value = number(path, line, field, text)
-    if value != int(value) or not least <= value <= DEVICES_MAX:
-        what = f"{text[:40]!r} is no whole number from {least}"
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (least <= value <= DEVICES_MAX and value == int(value)):
+        what = f"{text[:40]!r} is no whole number from {least} to {DEVICES_MAX:,}"
         raise InputError(what, file=str(path), line=line, field=field)
     return int(value)
 
@@ -143,10 +155,10 @@ def own_rows(path: Path, text: str) -> list[SpeedRow]:
                 raise InputError(f"no column {name!r}", file=str(path), line=1, hint=hint)
         rate = 0.0
         if cells["rate"].lower() != INFEASIBLE:
-            rate = number(path, line, "rate", cells["rate"])
-            if rate == 0:
+            if cells["rate"].strip("0.") == "":
                 hint = f"write {INFEASIBLE!r} where the job cannot run"
                 raise InputError("is 0", file=str(path), line=line, field="rate", hint=hint)
+            rate = rate_of(path, line, "rate", cells["rate"])
         rows.append(
             SpeedRow(
                 model=cells["model"],
@@ -170,7 +182,7 @@ def elasticflow_rows(path: Path, text: str) -> list[SpeedRow]:
         for column, cell in cells.items():
             size = whole(path, 1, column, column, 1)
             if measured(cell):
-                rate = number(path, line, column, cell)
+                rate = rate_of(path, line, column, cell)
                 rows.append(SpeedRow(stem(path), batch, kind, size, rate))
     return rows
 
@@ -187,7 +199,7 @@ def carbonscaler_rows(path: Path, text: str) -> list[SpeedRow]:
     for line, cells in table(path, text):
         if measured(cells["throughput"]):
             size = whole(path, line, "nodes", cells["nodes"], 1)
-            rate = number(path, line, "throughput", cells["throughput"])
+            rate = rate_of(path, line, "throughput", cells["throughput"])
             rows.append(SpeedRow(stem(path), 0, "", size, rate))
     return rows
 
@@ -206,7 +218,7 @@ def gavel_rows(path: Path, text: str) -> list[SpeedRow] | None:
             if not match or not isinstance(rates, dict) or "null" not in rates:
                 return None
             rate, where = rates["null"], f"{column}.{key}"
-            if not isinstance(rate, int | float) or not 0 <= rate < math.inf:
+            if not isinstance(rate, int | float) or not 0 <= rate <= NUMBER_MAX:
                 raise InputError(f"{rate!r} is no rate", file=str(path), field=where)
             if rate:
                 batch, size = int(match[2] or 0), max(1, int(match[3]))
@@ -227,11 +239,9 @@ def pollux(path: Path, text: str) -> list[SpeedRow]:
         else:
             nodes = whole(path, line, "num_nodes", cells["num_nodes"], 1)
             devices = whole(path, line, "num_replicas", cells["num_replicas"], 1)
-        local = number(path, line, "local_bsz", cells["local_bsz"])
-        step = number(path, line, "step_time", cells["step_time"])
+        local = whole(path, line, "local_bsz", cells["local_bsz"], 1)
+        step = rate_of(path, line, "step_time", cells["step_time"])
         sync = number(path, line, "sync_time", cells["sync_time"])
-        if not (local and step):
-            raise InputError("batch and step must not be 0", file=str(path), line=line)
         samples.append((devices, nodes, local, step, min(sync, step)))
     folder = path.resolve().parent
     batches = [re.fullmatch(r"validation-(\d+)\.csv(\.gz)?", f.name) for f in folder.iterdir()]
