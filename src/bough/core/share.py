@@ -147,6 +147,49 @@ def _fit_skipping(wanted: Ints, free: int) -> Ints:
     return granted[0] if len(granted) == 1 else np.concatenate([rows[:0], *granted])
 
 
+def wished(jobs: Jobs, keep: bool = False) -> Ints:
+    """What each row wishes, within its bounds; with `keep`, running rows wish what they hold.
+
+    Rows that may not be parked wish what they hold in any case, as all of that fits.
+    """
+    lo, hi = jobs.lo, jobs.hi
+    wish: Ints = np.maximum(np.minimum(jobs.wish, hi), lo)
+    if keep or np.count_nonzero(jobs.must):
+        holds = (jobs.size if keep else jobs.size * jobs.must).nonzero()[0]
+        wish[holds] = np.maximum(np.minimum(jobs.size[holds], hi[holds]), lo[holds])
+    return wish
+
+
+def fill_in_order(view: View, order: Ints, most: Ints | None = None) -> Ints:
+    """Each row in turn takes the largest size it may have (and `most` allows) of what is left.
+
+    The leasts of rows that may not be parked are set aside beforehand. What cannot be had once
+    cannot be had later, so there are no more passes than distinct sizes (and chunks of rows).
+    """
+    jobs, classes = view.jobs, view.classes
+    lo = jobs.lo
+    hi = jobs.hi if most is None else np.maximum(np.minimum(jobs.hi, most), lo)
+    granted: Ints = lo * (jobs.must != 0)
+    free = view.devices - int(np.add.reduce(granted))
+    start, stop = 0, CHUNK
+    while start < len(order) and free > 0:
+        rows = order[start:stop]
+        while len(rows):
+            aside = granted[rows]
+            within = classes.sizes[jobs.cls[rows]]
+            step = (within <= np.minimum(hi[rows], free + aside)[:, None]).sum(axis=1) - 1
+            size = within[np.arange(len(rows)), step]
+            able = size >= lo[rows]
+            rows, size = rows[able], size[able]
+            spent = (size - aside[able]).cumsum()
+            n = int(spent.searchsorted(free, "right"))
+            granted[rows[:n]] = size[:n]
+            free -= int(spent[n - 1]) if n else 0
+            rows = rows[n:]
+        start, stop = stop, 3 * stop
+    return granted
+
+
 # ----------------------------------------------------------------------------------- step by step
 
 

@@ -15,9 +15,14 @@ from bough.errors import nearest
 
 #: Name: class in the module of that name. Loaded when asked for.
 _BUILTIN: Final[dict[str, str]] = {
+    "backfill": "Backfill",
+    "drf": "Drf",
+    "edf": "Edf",
     "fifo": "Fifo",
+    "greedy": "Greedy",
     "las": "Las",
     "max_min": "MaxMin",
+    "srsf": "Srsf",
     "srtf": "Srtf",
 }
 

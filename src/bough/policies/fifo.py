@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from bough.core.policy import Plan, Policy, View
-from bough.core.share import in_order
+from bough.core.share import in_order, wished
 
 
 class Fifo(Policy, frozen=True):
@@ -21,5 +19,5 @@ class Fifo(Policy, frozen=True):
 
     def plan(self, view: View) -> Plan:
         jobs = view.jobs
-        wished = np.maximum(np.minimum(jobs.wish, jobs.hi), jobs.lo)
-        return Plan(wished, order=in_order(view, jobs.size == 0), skip=self.skip)
+        order = in_order(view, jobs.size == 0)
+        return Plan(wished(jobs, keep=True), order=order, skip=self.skip)

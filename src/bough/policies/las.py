@@ -6,7 +6,7 @@ import numpy as np
 
 from bough.core.model import INFINITY
 from bough.core.policy import Plan, Policy, View
-from bough.core.share import in_order
+from bough.core.share import in_order, wished
 
 #: A job this close to a limit is over it: clocks and products of times are rounded.
 SLACK_SECONDS = 1e-6
@@ -46,5 +46,4 @@ class Las(Policy, frozen=True):
         if len(soon):
             ahead = np.array(self.limits)[level[soon]] - used[soon]
             wake_at = view.now + SLACK_SECONDS + float((ahead / size[soon]).min())
-        wished = np.maximum(np.minimum(jobs.wish, jobs.hi), jobs.lo)
-        return Plan(wished, order=in_order(view, level), wake_at=wake_at)
+        return Plan(wished(jobs), order=in_order(view, level), wake_at=wake_at)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from bough.core.policy import Plan, Policy, View
-from bough.core.share import in_order
+from bough.core.share import in_order, wished
 
 
 class Srtf(Policy, frozen=True):
@@ -20,5 +18,4 @@ class Srtf(Policy, frozen=True):
 
     def plan(self, view: View) -> Plan:
         jobs = view.jobs
-        wished = np.maximum(np.minimum(jobs.wish, jobs.hi), jobs.lo)
-        return Plan(wished, order=in_order(view, jobs.seconds_left()))
+        return Plan(wished(jobs), order=in_order(view, jobs.seconds_left()))

@@ -1,0 +1,28 @@
+"""Earliest deadline first: on one machine, it keeps every deadline that can be kept at all."""
+
+from __future__ import annotations
+
+from bough.core.ladder import peaks
+from bough.core.policy import Plan, Policy, View
+from bough.core.share import fill_in_order, in_order
+
+
+class Edf(Policy, frozen=True):
+    """Jobs in order of deadline; each takes the devices that make it fastest, if they are free.
+
+    Citation: C. L. Liu and J. W. Layland, "Scheduling algorithms for multiprogramming in a
+    hard-real-time environment", Journal of the ACM 20 (1973); as the baseline of ElasticFlow,
+    Gu et al., ASPLOS '23, section 6.1.
+    Faithful: an elastic job is given as many devices as it can use without slowing down, or as
+    many of those as are free; nobody is refused; jobs without a deadline come last.
+    Ours: `greedy` repeats what ElasticFlow's released baseline does instead.
+    """
+
+    #: Give each job every free device up to its largest size, even where that slows it down.
+    greedy: bool = False
+
+    def plan(self, view: View) -> Plan:
+        jobs = view.jobs
+        order = in_order(view, jobs.deadline)
+        most = None if self.greedy else peaks(view.classes)[jobs.cls]
+        return Plan(fill_in_order(view, order, most), order=order)
