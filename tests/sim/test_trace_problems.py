@@ -125,8 +125,8 @@ def test_rows_that_are_no_jobs_are_counted_and_never_fatal(tmp_path: Path) -> No
     trace = read(tmp_path, f"{HEADER}0,1,0,m,5\n1,0,0,m,5\n2,1,0,m,0\n", on_bad="fail")
     assert trace.problems == ()
     assert trace.notes[1:] == (
-        "1 rows left out: asked for no device",
-        "1 rows left out: ran for 0 seconds",
+        "1 row left out: asked for no device",
+        "1 row left out: ran for 0 seconds",
     )
 
 

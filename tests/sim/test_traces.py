@@ -102,7 +102,7 @@ def test_chronus_mixes_strict_soft_and_no_deadlines(tmp_path: Path) -> None:
         (None, "best-effort"),
     ]
     assert [j.spec.queue for j in trace.jobs] == ["vc_1", "vc_2", "vc_2"]
-    assert "1 rows left out: asked for no device" in trace.notes
+    assert "1 row left out: asked for no device" in trace.notes
 
 
 def test_shockwave_rows_have_durations(tmp_path: Path) -> None:
@@ -208,9 +208,9 @@ def test_philly_log_leaves_out_what_did_not_run_and_reports_what_is_malformed(
     trace = read(tmp_path, json.dumps(entries))
     assert len(trace.jobs) == 1
     assert set(trace.notes) == {
-        "1 rows left out: never ran",
-        "1 rows left out: still running when the trace was taken",
-        "1 rows left out: has no submitted_time",
+        "1 row left out: never ran",
+        "1 row left out: still running when the trace was taken",
+        "1 row left out: has no submitted_time",
     }
     assert [problem.split("/")[-1] for problem in trace.problems] == [
         "trace: job 5.submitted_time: 'yesterday' is not a date like 2020-04-08 11:23:44",
@@ -250,8 +250,8 @@ def test_openb_parts_of_a_device(tmp_path: Path, slots: int, sizes: list[int]) -
     assert [j.devices for j in trace.jobs] == sizes
     assert [(j.submit, j.seconds) for j in trace.jobs] == [(10, 90), (30, 100)]
     assert {note for note in trace.notes if "left out" in note} == {
-        "1 rows left out: asked for no device",
-        "1 rows left out: was never scheduled",
+        "1 row left out: asked for no device",
+        "1 row left out: was never scheduled",
     }
 
 
@@ -264,7 +264,7 @@ def test_pai_folder_joins_jobs_and_tasks(tmp_path: Path) -> None:
     # Three workers of one and a half devices each; from the first task's start to the last's end.
     assert (job.id, job.submit, job.seconds, job.devices) == ("j1", 100.0, 750.0, 6)
     assert (job.spec.user, job.fails_at) == ("alice", 1.0)
-    assert trace.notes == ("1 rows left out: has a task without start or end",)
+    assert trace.notes == ("1 row left out: has a task without start or end",)
     assert read_trace(tmp_path, Reading(slots=2)).jobs[0].devices == 9
 
 
@@ -306,10 +306,10 @@ def test_sacct_counts_jobs_and_not_their_steps(tmp_path: Path) -> None:
         ("ann", "gpu", None), ("bob", "gpu", 1.0),
     ]  # fmt: skip
     assert set(trace.notes) == {
-        "1 rows left out: steps of jobs",
-        "1 rows left out: ran for 0 seconds",
-        "1 rows left out: had not ended",
-        "1 rows left out: asked for no device",
+        "1 row left out: steps of jobs",
+        "1 row left out: ran for 0 seconds",
+        "1 row left out: had not ended",
+        "1 row left out: asked for no device",
     }
 
 

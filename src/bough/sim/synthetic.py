@@ -157,6 +157,11 @@ def pick(rng: np.random.Generator, count: int, weights: list[float]) -> Ints:
     return found
 
 
+def exact_share(rng: np.random.Generator, count: int, share: float) -> npt.NDArray[np.bool_]:
+    """Which ones belong to the share: as many as it says, wherever they fall."""
+    return rng.permutation(count) < round(share * count)
+
+
 def draw_seconds(rng: np.random.Generator, count: int, mix: Mix) -> Floats:
     """Run times, to the millisecond."""
     if mix.durations == "log-normal":
@@ -187,7 +192,7 @@ def draw_sizes(
         least + 1 + rng.integers(0, 1 << 30, count) % np.maximum(powers - least, 1), powers
     )
     told = least + rng.integers(0, 1 << 30, count) % (most - least + 1)
-    grows = rng.random(count) < elastic
+    grows = exact_share(rng, count, elastic)
     return (
         np.where(grows, 1 << least, rigid),
         np.where(grows, 1 << most, rigid),
@@ -215,7 +220,7 @@ def draw_deadlines(
     rng: np.random.Generator, submit: Floats, seconds: Floats, mix: Mix
 ) -> list[float | None]:
     """When each job must be done; None for best effort."""
-    wants = rng.random(len(submit)) >= mix.best_effort
+    wants = ~exact_share(rng, len(submit), mix.best_effort)
     slack = rng.uniform(*mix.slack, len(submit))
     moments = np.round(submit + seconds * slack, 3).tolist()
     return [

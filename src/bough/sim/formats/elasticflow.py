@@ -7,7 +7,7 @@ number of iterations over their rate, which is what the authors' own simulator d
 from __future__ import annotations
 
 from bough.sim.formats.rows import Collector, Row, header, table
-from bough.sim.formats.speeds import seconds_by_rate, sizes_by_rate
+from bough.sim.formats.speeds import seconds_told_or_measured, sizes_by_rate
 from bough.sim.trace import Reading, Source, Trace, TraceJob
 
 #: The two published sets name their columns differently.
@@ -32,10 +32,8 @@ def read(source: Source, reading: Reading) -> Trace:
         model = row.text("model_name").lower()
         batch = row.whole("batch_size") if "batch_size" in row.columns else 0
         devices = row.devices("num_gpu")
-        seconds = row.seconds("duration", unit)
-        if reading.rates is not None:
-            what = (model, batch, devices)
-            seconds = seconds_by_rate(reading, reading.kind, row, "iteration", what)
+        what = (model, batch, devices)
+        seconds = seconds_told_or_measured(collector, reading.kind, row, "iteration", what)
         return collector.job(
             row.text("job_id"),
             submit,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bough.errors import InputError
 from bough.sim.formats.rows import Collector, Row, lines
-from bough.sim.formats.speeds import seconds_by_rate
+from bough.sim.formats.speeds import seconds_by_rate, seconds_told_or_measured
 from bough.sim.trace import Reading, Source, Trace, TraceJob
 
 #: The columns by their number. Two-word names are ours where the authors' say nothing.
@@ -70,12 +70,11 @@ def read(source: Source, reading: Reading) -> Trace:
         trained = job_type(row)
         devices = row.devices("scale_factor")
         submit = row.moment("arrival_time", unit)
-        if reading.rates is not None:
-            seconds = seconds_by_rate(
-                reading, kind, row, "total_steps", (trained.model, trained.batch, devices)
-            )
+        what = (trained.model, trained.batch, devices)
+        if "duration" in row.columns:
+            seconds = seconds_told_or_measured(collector, kind, row, "total_steps", what)
         else:
-            seconds = row.seconds("duration", unit)
+            seconds = seconds_by_rate(reading, kind, row, "total_steps", what)
         slo = row.number("slo", least=-1.0) if "slo" in row.columns else -1.0
         dynamic += row.text("mode", "static") != "static"
         return collector.job(

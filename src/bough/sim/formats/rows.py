@@ -112,6 +112,8 @@ class Collector:
         self.problems: list[str] = []
         self.notes: list[str] = []
         self.left_out: Counter[str] = Counter()
+        #: Jobs whose duration stands, because no rate is known for them.
+        self.told = 0
         self.ids: set[str] = set()
         #: Equal ranges are one object.
         self.ranges: dict[tuple[int, int], Range] = {}
@@ -206,7 +208,10 @@ class Collector:
     def trace(self, format: str, kind: str = "", epoch: float = 0.0) -> Trace:
         """Everything gathered, in order of submission."""
         notes = [*self.notes]
-        notes += [f"{count:,} rows left out: {why}" for why, count in self.left_out.items()]
+        if self.told:
+            notes.append(f"{self.told:,} jobs have no rate in the tables; their durations stand")
+        for why, count in self.left_out.items():
+            notes.append(f"{count:,} {'row' if count == 1 else 'rows'} left out: {why}")
         return Trace(
             name=self.source.name(),
             jobs=tuple(sorted(self.jobs, key=lambda job: job.submit)),

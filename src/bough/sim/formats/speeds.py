@@ -23,6 +23,22 @@ def seconds_by_rate(
     return iterations / rate
 
 
+def seconds_told_or_measured(
+    collector: Collector, kind: str, row: Row, field: str, what: tuple[str, int, int]
+) -> float:
+    """The row's duration, or what a rate makes of its iterations where one is known.
+
+    Tables may be given for how jobs scale alone, so a missing rate is no fault of the row.
+    """
+    rates = collector.reading.rates
+    if rates is not None:
+        model, batch, devices = what
+        if rates.rate(model, batch, kind, devices):
+            return seconds_by_rate(collector.reading, kind, row, field, what)
+        collector.told += 1
+    return row.seconds("duration", collector.reading.unit_seconds or 1.0)
+
+
 def sizes_by_rate(collector: Collector, model: str, batch: int, devices: int) -> Range:
     """The sizes an elastic job may have: of its powers of two, those that a rate is known for."""
     reading = collector.reading
