@@ -2,7 +2,7 @@
 
 10,000 nodes of 8 in 500 racks and 20 blocks, about 92 % held. Both are asked the same questions
 one after another and must give the same nodes. Prints microseconds of CPU for each decision (a
-place found and taken, or given back) and exits with 1 when the mean passes the limit or they differ.
+place found and taken, or given back); exits with 1 when that is too much or the answers differ.
 """
 
 from __future__ import annotations
