@@ -22,8 +22,8 @@ class Body:
         self.answers: list[m.Event] = []
         #: What really runs: job -> (epoch, step, devices).
         self.runs: dict[str, tuple[int, int, set[Device]]] = {}
-        #: The last epoch of each job that is gone from here.
-        self.gone: dict[str, int] = {}
+        #: The last epoch of each job that is gone from here, and how it ended.
+        self.gone: dict[str, tuple[int, str]] = {}
         self.ended: dict[str, str] = {}
 
     def receive(self, commands: list[m.Command]) -> None:
@@ -68,7 +68,7 @@ class Body:
     def leave(self, id: str, now: float, why: str) -> None:
         """The job's processes end."""
         epoch, _, _ = self.runs.pop(id)
-        self.gone[id] = epoch
+        self.gone[id] = (epoch, why)
         self.answers.append(m.Exited(at=now, id=id, epoch=epoch, why=why))  # type: ignore[arg-type]
 
     def observe(self, now: float) -> list[m.Event]:
@@ -78,7 +78,7 @@ class Body:
             told.append(m.Started(at=now, id=id, epoch=epoch))
             if step:
                 told.append(m.Resized(at=now, id=id, epoch=epoch, step=step))
-        for id, epoch in sorted(self.gone.items()):
+        for id, (epoch, why) in sorted(self.gone.items()):
             if id not in self.runs:
-                told.append(m.Exited(at=now, id=id, epoch=epoch, why="lost"))
+                told.append(m.Exited(at=now, id=id, epoch=epoch, why=why))  # type: ignore[arg-type]
         return told

@@ -113,8 +113,7 @@ def vacate(state: State, job: Job) -> None:
     """Take all devices from a job in the books; what its body must do is told at the end."""
     row = state.table.row(job)
     if job.place:
-        state.topology.give(job.place, job.spec.cpus, job.spec.memory)
-        job.place = ()
+        state.give(job)
         state.set_size(row, 0)
         state.set_cause(row, BUSY)
         state.set_bounds(row, job)
@@ -124,8 +123,7 @@ def vacate(state: State, job: Job) -> None:
 def end(state: State, job: Job, how: Any, reason: str = "") -> None:
     """The job is over: its row goes, its dependents learn of it."""
     if job.place:
-        state.topology.give(job.place, job.spec.cpus, job.spec.memory)
-        job.place = ()
+        state.give(job)
     state.clear_leaving(job)
     state.pending.pop(job.serial, None)
     row = state.table.row(job)

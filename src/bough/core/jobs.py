@@ -11,6 +11,7 @@ import numpy.typing as npt
 from bough.core.model import JobSpec, Wish
 
 Slots = tuple[tuple[int, int], ...]
+Seats = tuple[tuple[int, int, int], ...]
 
 ANYWHERE = Wish()
 
@@ -28,8 +29,8 @@ class Job:
     """One live job: what was asked and what has happened; its numbers are a row of the columns."""
 
     __slots__ = (
-        "curve", "ends_as", "epoch", "failures", "held", "held_by_user", "id", "leaving", "place",
-        "plain", "pools", "serial", "spec", "state", "step", "waits_for",
+        "ends_as", "epoch", "failures", "held", "held_by_user", "id", "in_place", "leaving",
+        "place", "plain", "pools", "seats", "serial", "spec", "state", "step", "waits_for",
     )  # fmt: skip
 
     def __init__(self, id: str, serial: int, spec: JobSpec) -> None:
@@ -45,6 +46,8 @@ class Job:
         self.place: Slots = ()
         self.held: Slots = ()
         self.leaving: Slots = ()
+        #: Where each worker of a gang of roles sits: (role, node, devices).
+        self.seats: Seats = ()
         self.failures = 0
         self.held_by_user = False
         #: Name of the end it is being stopped for ("cancelled", "timed-out"); empty: it goes on.
@@ -55,6 +58,8 @@ class Job:
         self.waits_for: set[str] = set()
         #: Asks for devices alone: no roles, CPUs, memory or topology wish.
         self.plain = not (spec.roles or spec.cpus or spec.memory or spec.topology != ANYWHERE)
+        #: Can change its size without ending its processes.
+        self.in_place = spec.resize_in_place and not spec.roles
 
     def moves(self, word: str, event: Any = None) -> None:
         """Take the transition; an illegal one is a bug that names what caused it."""

@@ -30,7 +30,7 @@ def sizes_between(least: int, most: int, steps: tuple[int, ...]) -> tuple[int, .
     return tuple(sorted({least, most, *steps, *powers}))
 
 
-class Range(Frozen):
+class Range(Frozen, frozen=True):
     """How many devices (or workers) a job accepts."""
 
     #: Fewest it can run with.
@@ -51,7 +51,7 @@ class Range(Frozen):
         return sizes_between(self.min, self.max, self.steps)
 
 
-class Role(Frozen):
+class Role(Frozen, frozen=True):
     """One part of a gang: so many workers, each with devices, CPUs and memory."""
 
     name: str
@@ -64,7 +64,7 @@ class Role(Frozen):
     command: tuple[str, ...] = ()
 
 
-class Wish(Frozen):
+class Wish(Frozen, frozen=True):
     """Where a gang would like to be in the tree."""
 
     #: prefer and require keep the gang inside one domain of `level`; spread puts workers apart.
@@ -73,14 +73,14 @@ class Wish(Frozen):
     level: str = ""
 
 
-class After(Frozen):
+class After(Frozen, frozen=True):
     """A job that must end first."""
 
     job: str
     on: Literal["success", "failure", "any"] = "success"
 
 
-class Carbon(Frozen):
+class Carbon(Frozen, frozen=True):
     """What a job would do for a lower footprint."""
 
     #: Longest wait for cleaner power.
@@ -89,7 +89,7 @@ class Carbon(Frozen):
     budget_grams: float = INFINITY
 
 
-class JobSpec(Frozen):
+class JobSpec(Frozen, frozen=True):
     """What a user asks for. Never changes after submission."""
 
     name: str
@@ -138,6 +138,10 @@ class JobSpec(Frozen):
     def __post_init__(self) -> None:
         if sum(len(r.count.sizes()) > 1 for r in self.roles) > 1:
             raise ValueError("at most one role may have a range of counts")
+        if any(not r.devices and len(r.count.sizes()) > 1 for r in self.roles):
+            raise ValueError("a role without devices cannot have a range of counts")
+        if self.roles and not self.sizes()[-1]:
+            raise ValueError("some role needs devices")
         if self.max_run_seconds <= 0:
             raise ValueError("max_run_seconds must be positive")
         if self.estimate_seconds is not None and not self.estimate_seconds > 0:
@@ -153,8 +157,16 @@ class JobSpec(Frozen):
                 return tuple(fixed + role.devices * n for n in role.count.sizes())
         return (fixed,)
 
+    def workers(self, size: int) -> tuple[int, ...]:
+        """How many workers of each role a gang of so many devices has."""
+        fixed = sum(r.devices * r.count.min for r in self.roles if len(r.count.sizes()) == 1)
+        return tuple(
+            r.count.min if len(r.count.sizes()) == 1 else (size - fixed) // r.devices
+            for r in self.roles
+        )
 
-class Queue(Frozen):
+
+class Queue(Frozen, frozen=True):
     """A node of the tenancy tree."""
 
     name: str
@@ -178,7 +190,7 @@ class Queue(Frozen):
     paused: bool = False
 
 
-class Node(Frozen):
+class Node(Frozen, frozen=True):
     """A machine: so many devices of one kind, at a path in the tree."""
 
     name: str
@@ -317,6 +329,8 @@ class Start(Command, frozen=True):
     """Start this epoch's processes on the place. They may start only here."""
 
     place: Place
+    #: For a gang of roles, where each worker goes: (role, node, device numbers).
+    seats: tuple[tuple[str, str, tuple[int, ...]], ...] = ()
 
 
 class Resize(Command, frozen=True):

@@ -124,18 +124,29 @@ def ask(
         return answer, check(state, answer, jobs, devices)
     sizes = answer.sizes
     if answer.order is not None:
-        sizes = share.fit_in_order(answer.sizes, devices, answer.order, answer.skip)
-        order, wished = answer.order, answer.sizes
+        order, wished = answer.order, attainable(state, jobs, sizes, devices)
+        sizes = share.fit_in_order(wished, devices, order, answer.skip)
         if rows is not None:
-            order = rows[order]
+            order, part = rows[order], wished
             wished = np.zeros(table.n, np.int64)
-            wished[rows] = answer.sizes
+            wished[rows] = part
         result.orders.append((order, wished, devices, answer.skip))
     if answer.wake_at < result.wake_at:
         result.wake_at = answer.wake_at
     for row, code in answer.reasons.items():
         result.causes[row if rows is None else int(rows[row])] = NUMBER.get(code, POLICY)
     return sizes, check(state, sizes, jobs, devices)
+
+
+def attainable(state: State, jobs: Jobs, wished: Ints, devices: int) -> Ints:
+    """Wishes larger than all there is, lowered to the largest size that could ever be had."""
+    over = (wished > devices).nonzero()[0]
+    if len(over):
+        wished = wished.copy()
+        for row in over.tolist():
+            sizes = state.classes.sizes(int(jobs.cls[row]))
+            wished[row] = max((s for s in sizes if jobs.lo[row] <= s <= devices), default=sizes[-1])
+    return wished
 
 
 def shares(state: State, devices: int) -> tuple[QueueShare, ...]:
@@ -152,7 +163,7 @@ def check(state: State, sizes: Ints, jobs: Jobs, devices: int) -> Ints:
     """Refuse a plan that breaks a range, a lock or the capacity; the rows it changes."""
     if len(sizes) != len(jobs):
         raise BadPlan(f"{len(sizes)} sizes for {len(jobs)} jobs")
-    changed = (sizes != jobs.size).nonzero()[0]
+    changed: Ints = (sizes != jobs.size).nonzero()[0]
     if len(changed):
         _check_rows(state, changed, sizes, jobs)
     total = int(np.add.reduce(sizes))

@@ -45,10 +45,11 @@ def repack(trial: Settlement, draft: Draft, how: str) -> bool:
 
         def best(row: int, size: int) -> Slots | None:
             job = state.table.items[row]
-            place = trial.look(row, job, int(state.table.wi[POOL, row]), size, ())
-            if place is not None:
-                trial.hold(row, job, place)
-            return place
+            found = trial.look(row, job, int(state.table.wi[POOL, row]), size, ())
+            if found is None:
+                return None
+            trial.hold(row, job, *found)
+            return found[0]
 
         walk(state, order, wished, devices, skip, best, {})
     return True
@@ -93,34 +94,30 @@ class FirstFit:
     def find(self, row: int, size: int) -> Slots | None:
         """The first node with room; for more than a node has, idle nodes and a part of one more."""
         pool = int(self.state.table.wi[POOL, row])
-        free, found, idle = self.free, [], []
-        for node, mask in enumerate(free):
+        idle: list[int] = []
+        part: int | None = None
+        for node, mask in enumerate(self.free):
             if self.pools[node] != pool:
                 continue
-            width = self.width[node]
-            if size < width:
-                if mask.bit_count() >= size and not (idle and node in idle):
-                    found = [*idle, node]
-                    break
-            elif mask.bit_count() == width:
-                idle.append(node)
-                size -= width
-                if not size:
-                    found = idle
-                    break
-        if size and len(found) == len(idle):
-            found = self._part_before(pool, size, idle)
-        if not found:
-            return None
-        return self._take(found, size)
+            if size >= self.width[node]:
+                if mask.bit_count() == self.width[node]:
+                    idle.append(node)
+                    size -= self.width[node]
+                    if not size:
+                        return self._take(idle, 0)
+            elif mask.bit_count() >= size:
+                part = node
+                break
+        if part is None and idle:
+            part = self._part_before(pool, size, idle)
+        return None if part is None else self._take([*idle, part], size)
 
-    def _part_before(self, pool: int, size: int, idle: list[int]) -> list[int]:
+    def _part_before(self, pool: int, size: int, idle: list[int]) -> int | None:
         """A partial node may come before the idle ones."""
         for node, mask in enumerate(self.free):
             if self.pools[node] == pool and node not in idle and mask.bit_count() >= size:
-                if size < self.width[node]:
-                    return [*idle, node]
-        return []
+                return node if size < self.width[node] else None
+        return None
 
     def _take(self, nodes: list[int], part: int) -> Slots:
         """Everything of all nodes but the last, of which the lowest `part` (all, when 0)."""

@@ -12,7 +12,7 @@ from bough.core import model as m
 from bough.core import snapshot
 from bough.core.apply import HANDLERS, stop_for_good
 from bough.core.planning import BadPlan, draft, expire_locks
-from bough.core.policy import ACCEPTED, Policy, View
+from bough.core.policy import Policy, View
 from bough.core.queues import QueueTree
 from bough.core.reason import Reason, explain
 from bough.core.repack import repack
@@ -103,7 +103,7 @@ class Scheduler:
         state.table.now = state.now
         devices = sum(state.topology.usable(p) for p in range(len(state.topology.kinds)))
         view = View(now=state.now, devices=devices, jobs=state.table, classes=state.classes.table())
-        verdict = self.policy.admit(view, event.spec) or ACCEPTED
+        verdict = self.policy.admit(view, event.spec)
         if not verdict.accepted:
             state.ended[event.id] = "rejected"
             state.out.append(m.Ended(event.id, 0, "rejected", verdict.code))

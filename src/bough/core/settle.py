@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bough.core.jobs import Job, Slots
+from bough.core.blocks import numbers
+from bough.core.jobs import Job, Seats, Slots
 from bough.core.model import Resize, Start, Stop
 from bough.core.planning import Draft
 from bough.core.policy import Ints
@@ -21,7 +22,7 @@ class Settlement:
         self.state = state
         self.locality_seconds = locality_seconds
         #: row -> place before the trial, for every row whose place was changed, in order.
-        self.before: dict[int, Slots] = {}
+        self.before: dict[int, tuple[Slots, Seats]] = {}
         #: row -> cause, for rows that were granted devices but found no place.
         self.failed: dict[int, int] = {}
         #: Smallest plain size that found no place, by pool: larger ones need not try.
@@ -31,35 +32,45 @@ class Settlement:
 
     # ------------------------------------------------------------------ the tree
 
-    def hold(self, row: int, job: Job, place: Slots) -> None:
+    def hold(self, row: int, job: Job, place: Slots, seats: Seats = ()) -> None:
         """Change a job's place in the tree."""
-        topology, spec = self.state.topology, job.spec
-        old = job.place
-        self.before.setdefault(row, old)
-        gone = minus(old, place) if old and place else old
-        new = minus(place, old) if old and place else place
+        state, old = self.state, job.place
+        self.before.setdefault(row, (old, job.seats))
+        if not old or not place:
+            state.give(job)
+            if place:
+                state.take(job, place, seats)
+            return
+        gone, new = minus(old, place), minus(place, old)
         if gone:
-            topology.give(gone, spec.cpus, spec.memory)
+            state.topology.give(gone, job.spec.cpus, job.spec.memory)
         if new:
-            topology.take(new, spec.cpus, spec.memory)
+            state.topology.take(new, job.spec.cpus, job.spec.memory)
         job.place = place
+
+    def restore(self, row: int, job: Job) -> None:
+        """Give a job the place back that it had before the trial."""
+        self.state.give(job)
+        self.state.retake(job, *self.before[row])
 
     def rollback(self) -> None:
         """Put the tree back as it was before the trial."""
-        topology, items = self.state.topology, self.state.table.items
+        items = self.state.table.items
         for row in self.before:
-            job = items[row]
-            topology.give(job.place, job.spec.cpus, job.spec.memory)
-        for row, old in self.before.items():
-            job = items[row]
-            topology.take(old, job.spec.cpus, job.spec.memory)
-            job.place = old
+            self.state.give(items[row])
+        for row, before in self.before.items():
+            self.state.retake(items[row], *before)
         self.before.clear()
 
     def vacate(self, row: int, want: int) -> None:
         """Park a job or make it smaller."""
         job = self.state.table.items[row]
-        self.hold(row, job, self.state.topology.shrink(job.place, want) if want else ())
+        if want and not job.spec.roles:
+            self.hold(row, job, self.state.topology.shrink(job.place, want))
+            return
+        self.hold(row, job, ())
+        if want:
+            self.try_size(row, job, int(self.state.table.wi[POOL, row]), want)
 
     def seat(self, row: int, want: int, exact: bool) -> int:
         """Find a place for `want` devices, or for fewer if the plan is not exact; devices got."""
@@ -85,40 +96,35 @@ class Settlement:
     def try_size(self, row: int, job: Job, pool: int, want: int) -> bool:
         """Whether a place of that size was found and taken."""
         old = job.place
-        if old and job.spec.resize_in_place:
+        if old and job.in_place:
             more = self.look(row, job, pool, want - count(old), old)
             if more is None:
                 return False
-            self.hold(row, job, merge(old, more))
+            self.hold(row, job, merge(old, more[0]))
             return True
         if old:
             self.hold(row, job, ())
-        place = self.look(row, job, pool, want, ())
-        if place is None:
+        found = self.look(row, job, pool, want, ())
+        if found is None:
             if old:
-                self.hold(row, job, old)
+                self.restore(row, job)
             return False
-        self.hold(row, job, place)
+        self.hold(row, job, *found)
         return True
 
-    def look(self, row: int, job: Job, pool: int, size: int, near: Slots) -> Slots | None:
+    def look(
+        self, row: int, job: Job, pool: int, size: int, near: Slots
+    ) -> tuple[Slots, Seats] | None:
         """Ask the tree; a job that waited long accepts to be scattered."""
-        topology, spec, state = self.state.topology, job.spec, self.state
-        if job.plain:
-            found = topology.find(pool, size, near=near)
-        else:
-            found = topology.find(
-                pool, size, wish=spec.topology, cpus=spec.cpus, memory=spec.memory, near=near
-            )
+        state, spec = self.state, job.spec
+        found = state.find(job, pool, size, near)
         if found is not None or near or spec.topology.mode != "prefer" or size == 1:
             return found
         patient_until = float(state.table.wf[SINCE, row]) + self.locality_seconds
         if state.now < patient_until:
             self.wake_at = min(self.wake_at, patient_until)
             return None
-        return topology.find(
-            pool, size, wish=spec.topology, cpus=spec.cpus, memory=spec.memory, relaxed=True
-        )
+        return state.find(job, pool, size, relaxed=True)
 
     # ------------------------------------------------------------------ the plan
 
@@ -171,10 +177,9 @@ class Settlement:
                 if job.place or row in self.failed or (job.plain and size >= limit):
                     skipped[row] = True
                     continue
-                before = self.before.get(row, ())
                 skipped[row] = True
-                if before and topology.is_free(before):
-                    self.hold(row, job, before)
+                if row in self.before and topology.is_unheld(self.before[row][0]):
+                    self.restore(row, job)
                     break
                 if self.seat(row, size, exact=True):
                     break
@@ -228,7 +233,7 @@ def reconcile(state: State, job: Job) -> None:
         return
     if held:
         gone = minus(held, place)
-        if not place or (gone and minus(place, held)) or not job.spec.resize_in_place:
+        if not place or (gone and minus(place, held)) or not job.in_place:
             _stop(state, job)
             return
         if job.state != "running" or (not gone and state.blocked(minus(place, held))):
@@ -250,8 +255,14 @@ def reconcile(state: State, job: Job) -> None:
     job.moves("start")
     job.held = place
     state.pending.pop(job.serial, None)
-    out.append(Start(job.id, job.epoch, state.topology.place(place)))
+    out.append(Start(job.id, job.epoch, state.topology.place(place), named(state, job)))
     state.started(job)
+
+
+def named(state: State, job: Job) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
+    """The seats of a gang with names."""
+    names, roles = state.topology.names, job.spec.roles
+    return tuple([(roles[r].name, names[n], numbers(mask)) for r, n, mask in job.seats])
 
 
 def _stop(state: State, job: Job) -> None:

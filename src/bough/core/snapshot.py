@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bough.core.jobs import Job
+from bough.core.jobs import Job, Seats
 from bough.core.model import JobSpec, Node, Place
 from bough.core.state import CLS, MUST, POOL, READY, NodeBook, State
 
@@ -25,6 +25,7 @@ class JobImage(msgspec.Struct, frozen=True):
     place: Place
     held: Place
     leaving: Place
+    seats: Seats
     failures: int
     held_by_user: bool
     ends_as: str
@@ -69,7 +70,7 @@ def encode(state: State, plan_wake_at: float) -> bytes:
     jobs = tuple(
         JobImage(
             job.id, job.serial, job.spec, job.state, job.epoch, job.step, place(job.place),
-            place(job.held), place(job.leaving), job.failures, job.held_by_user, job.ends_as,
+            place(job.held), place(job.leaving), job.seats, job.failures, job.held_by_user, job.ends_as,
             tuple(sorted(job.waits_for)), tuple(table.wi[:, row].tolist()),
             tuple(table.wf[:, row].tolist()),
         )
@@ -127,7 +128,7 @@ def _restore_job(state: State, image: JobImage) -> None:
     job = Job(image.id, image.serial, image.spec)
     slots = state.topology.slots
     job.state, job.epoch, job.step = image.state, image.epoch, image.step
-    job.place, job.held = slots(image.place), slots(image.held)
+    job.held = slots(image.held)
     job.failures, job.held_by_user = image.failures, image.held_by_user
     job.ends_as, job.waits_for = image.ends_as, set(image.waits_for)
     job.pools = state.pools_for(job.spec)
@@ -139,7 +140,7 @@ def _restore_job(state: State, image: JobImage) -> None:
     state.unready += int(not wi[READY, row])
     state.musts += int(wi[MUST, row])
     state.jobs[job.id] = job
-    if job.place:
-        state.topology.take(job.place, job.spec.cpus, job.spec.memory)
+    if image.place:
+        state.take(job, slots(image.place), image.seats)
     if image.leaving:
         state.mark_leaving(job, slots(image.leaving))

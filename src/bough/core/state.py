@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from bough.core.classes import ClassTable
-from bough.core.jobs import Job, Jobs, JobTable, Slots
+from bough.core.gangs import Gang, RoleAsk
+from bough.core.jobs import Job, Jobs, JobTable, Seats, Slots
 from bough.core.model import INFINITY, Command, JobSpec, Node
 from bough.core.queues import QueueTree
 from bough.core.reason import BUSY
@@ -179,6 +180,53 @@ class State:
             self.known_classes[key] = found
         return found
 
+    # ------------------------------------------------------------------ devices of a job
+
+    def take(self, job: Job, place: Slots, seats: Seats = ()) -> None:
+        """Hold a place for a job that has none."""
+        spec = job.spec
+        job.place, job.seats = place, seats
+        if spec.roles:
+            self.topology.take_gang(Gang(place, seats), asks(spec, 0))
+        else:
+            self.topology.take(place, spec.cpus, spec.memory)
+
+    def give(self, job: Job) -> None:
+        """Give its whole place back."""
+        spec = job.spec
+        if spec.roles and job.place:
+            self.topology.give_gang(Gang(job.place, job.seats), asks(spec, 0))
+        elif job.place:
+            self.topology.give(job.place, spec.cpus, spec.memory)
+        job.place, job.seats = (), ()
+
+    def retake(self, job: Job, place: Slots, seats: Seats) -> None:
+        """Undo a give, even where nothing new may be put."""
+        spec = job.spec
+        job.place, job.seats = place, seats
+        if spec.roles and place:
+            self.topology.retake(place)
+            self.topology.charge_gang(Gang(place, seats), asks(spec, 0), 1)
+        elif place:
+            self.topology.retake(place, spec.cpus, spec.memory)
+
+    def find(
+        self, job: Job, pool: int, size: int, near: Slots = (), relaxed: bool = False
+    ) -> tuple[Slots, Seats] | None:
+        """Ask the tree for what this job needs."""
+        spec, topology = job.spec, self.topology
+        if job.plain and not relaxed:
+            found = topology.find(pool, size, near=near)
+        elif spec.roles:
+            gang = topology.find_gang(pool, asks(spec, size), wish=spec.topology, relaxed=relaxed)
+            return None if gang is None else (gang.slots, gang.workers)
+        else:
+            found = topology.find(
+                pool, size, wish=spec.topology, cpus=spec.cpus, memory=spec.memory, near=near,
+                relaxed=relaxed,
+            )  # fmt: skip
+        return None if found is None else (found, ())
+
     # ------------------------------------------------------------------ devices being left
 
     def mark_leaving(self, job: Job, slots: Slots) -> None:
@@ -203,6 +251,15 @@ class State:
         """Whether somebody may still be on one of these devices."""
         leaving = self.leaving
         return bool(leaving) and any(leaving.get(node, 0) & mask for node, mask in slots)
+
+
+def asks(spec: JobSpec, size: int) -> list[RoleAsk]:
+    """What the workers of a gang of so many devices need."""
+    counts = spec.workers(size) if size else [0] * len(spec.roles)
+    return [
+        RoleAsk(role.devices, count, role.cpus, role.memory)
+        for role, count in zip(spec.roles, counts, strict=True)
+    ]
 
 
 def merge(a: Slots, b: Slots) -> Slots:

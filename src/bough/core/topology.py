@@ -93,7 +93,11 @@ class Topology(Inventory):
         shelves = self.shelves[pool]
         look = growth.grown if ask.near else search.fresh
         found = look(self, shelves, ask, limits)
-        if found is None or not (ask.cpus or ask.memory) or search.roomy(self, found, ask):
+        if (
+            found is None
+            or not (ask.cpus or ask.memory)
+            or search.roomy(self, found, ask.cpus, ask.memory)
+        ):
             return found
         # The best place lacks CPUs or memory: look again among what each node can really carry.
         return look(self, search.limited(self, shelves, ask.cpus, ask.memory), ask, limits)
