@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.datasets import ROOT
 from tests.sim import samples
 from tests.sim.samples import OWN, SAMPLES, Rates, profile, read
 
@@ -88,7 +89,7 @@ def test_files_that_are_no_text_or_not_there(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"job_id\n" * 100)[:-20])
     with pytest.raises(InputError, match="damaged gzip"):
         read_trace(path)
-    with pytest.raises(InputError, match="of no known trace format"):
+    with pytest.raises(InputError, match="is a folder without pai_task_table"):
         read_trace(tmp_path)
 
 
@@ -161,7 +162,7 @@ def own_line(devices_range: object = None, **changes: object) -> str:
         (own_line(submit=-1), "submit: -1 is not within 0..1e+12"),
         (own_line(seconds=0), "seconds: 0 is not within 0..1e+12"),
         (own_line(devices=0), "devices: 0 is not within 1..10000000"),
-        (own_line(fails_at=2), "fails_at: 2 is not within 0..1"),
+        (own_line(fails_at=1), "fails_at: 1 is not within 0..1"),
         (own_line(curve="d"), "curve: 'd' is not among the curves of the first line"),
         (own_line(curve={"sizes": [1], "speed": [0]}), "curve: speed is 0 everywhere"),
         (own_line(devices_range={"min": 0}), "spec.devices: 0..1 is not within 1..10000000"),
@@ -211,7 +212,7 @@ jobs = st.builds(
     ),
     curve=st.none()
     | st.sampled_from([Curve(sizes=(1, 4), speed=(1.0, 2.5)), Curve(sizes=(2,), speed=(1.0,))]),
-    fails_at=st.none() | st.floats(1e-3, 1),
+    fails_at=st.none() | st.floats(1e-3, 1, exclude_max=True),
 )
 
 
@@ -224,3 +225,11 @@ def test_any_trace_survives_writing(
     path = tmp_path_factory.mktemp("trace") / "t"
     path.write_bytes(b"\n".join(encoded(trace)))
     assert read_trace(path, Reading(format="bough")) == trace
+
+
+def test_the_example_in_the_documentation_is_a_trace(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
+    example = page.partition("```json\n")[2].partition("```")[0]
+    trace = read(tmp_path, example, on_bad="fail")
+    assert (trace.name, len(trace.jobs), trace.kind) == ("mine", 1, "a100")
+    assert {f"### `{name}`:" in page for name in FORMATS if name != "bough"} == {True}

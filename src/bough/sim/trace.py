@@ -33,7 +33,7 @@ class TraceJob(msgspec.Struct, frozen=True, kw_only=True):
     devices: int
     #: How it truly scales, if the trace knows; else looked up by model, batch and kind.
     curve: Curve | None = None
-    #: Fraction of its work after which it crashes by its own fault.
+    #: Fraction of its work, below 1, after which it crashes by its own fault.
     fails_at: float | None = None
 
 

@@ -58,6 +58,8 @@ def recognise(source: Source) -> str:
     for name, format in FORMATS.items():
         if format.recognises(source):
             return name
+    if source.path.is_dir():
+        raise InputError(f"is a folder without {pai.TASK_TABLE}", file=source.file)
     raise InputError(
         f"is of no known trace format: it begins {shown(source.first)}",
         file=source.file,

@@ -114,7 +114,7 @@ def job_of(collector: Collector, line: Line, curves: dict[str, Curve]) -> TraceJ
     if not 1 <= line.devices <= DEVICES_MAX:
         raise BadRow(f"{line.devices} is not within 1..{DEVICES_MAX}", "devices")
     check_sizes(line.spec)
-    if line.fails_at is not None and not 0 < line.fails_at <= 1:
+    if line.fails_at is not None and not 0 < line.fails_at < 1:
         raise BadRow(f"{line.fails_at:g} is not within 0..1", "fails_at")
     curve: Curve | None
     if isinstance(line.curve, str):

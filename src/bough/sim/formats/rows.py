@@ -19,6 +19,9 @@ from bough.sim.trace import Reading, Source, Trace, TraceJob
 CELL_CHARACTERS_MAX = 1_000_000
 #: Nobody submits in the year 33000, and no job runs for a million years.
 SECONDS_MAX = 1e12
+#: A job that failed in the trace fails when it has run as long as it did there; having done all
+#: of its work it would have succeeded.
+LATEST_FAILURE = 1 - 1e-9
 #: More devices than any cluster has.
 DEVICES_MAX = 10_000_000
 
@@ -186,7 +189,7 @@ class Collector:
             seconds=seconds,
             devices=devices,
             spec=spec,
-            fails_at=1.0 if failed and self.reading.failures else None,
+            fails_at=LATEST_FAILURE if failed and self.reading.failures else None,
         )
 
     def range(self, devices: int) -> Range:
