@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bough.sim.results import summarise
 from tests.sim.records import job, run
 
 from bough.sim.record import JobRecord, RunRecord
@@ -31,6 +32,10 @@ def records() -> list[RunRecord]:
     side_by_side = [placed("a", 0, 0, 100, (0, 1)), placed("b", 0, 0, 50, (2, 3))]
     one_by_one = [placed("a", 0, 0, 100, (0, 1)), placed("b", 0, 100, 150, (0, 1))]
     return [run(side_by_side, policy="good"), run(one_by_one, policy="bad")]
+
+
+def summaries(records: list[RunRecord]) -> list[dict[str, object]]:
+    return [summarise(record) for record in records]
 
 
 def data_of(page: str) -> dict[str, object]:
@@ -58,7 +63,7 @@ def test_every_policy_is_there_with_its_numbers(records: list[RunRecord]) -> Non
 
 
 def test_the_chart_of_devices_has_every_stay(records: list[RunRecord]) -> None:
-    data = contents(records, None, Limits())
+    data = contents(records, summaries(records), None, Limits())
     gantt = data["runs"][1]["gantt"]
     ticks = data["tick"]
     stays = [gantt["spans"][i : i + 5] for i in range(0, len(gantt["spans"]), 5)]
@@ -69,7 +74,8 @@ def test_the_chart_of_devices_has_every_stay(records: list[RunRecord]) -> None:
 
 
 def test_without_places_there_is_no_chart_of_devices() -> None:
-    assert contents([run([job("a", 0, 0, 1)])], None, Limits())["runs"][0]["gantt"] is None
+    plain = [run([job("a", 0, 0, 1)])]
+    assert contents(plain, summaries(plain), None, Limits())["runs"][0]["gantt"] is None
 
 
 def test_a_name_cannot_break_out_of_the_page(records: list[RunRecord]) -> None:
@@ -93,7 +99,7 @@ def test_a_large_run_makes_a_small_page() -> None:
     ]
     nodes = [f"node-{i}" for i in range(500)]
     large = run(jobs, devices=4000, node_names=nodes, node_devices=[8] * 500)
-    data = contents([large], None, Limits(spans=5000))
+    data = contents([large], summaries([large]), None, Limits(spans=5000))
     assert data["rows"]["shown"] <= Limits().devices
     assert data["runs"][0]["gantt"]["merged"]
     assert len(data["runs"][0]["gantt"]["spans"]) <= 5 * 5000

@@ -30,13 +30,14 @@ START_SECONDS, RESIZE_SECONDS, PARK_SECONDS = 60.0, 20.0, 10.0
 )
 def command(seed: int, out: Path) -> None:
     """Compare five policies on a built-in trace, and write a report."""
-    from bough.cli import outputs
+    from bough.cli import inputs, outputs
     from bough.core.cluster import parse_short
     from bough.sim.options import Options
     from bough.sim.report import write_report
     from bough.sim.runs import Setting, compare
     from bough.sim.synthetic import Mix, generate
 
+    inputs.check_folders(out)
     cluster = parse_short(CLUSTER)
     trace = generate(JOBS, cluster.devices, LOAD, ELASTIC, seed, Mix(best_effort=BEST_EFFORT))
     options = Options(
@@ -45,10 +46,17 @@ def command(seed: int, out: Path) -> None:
         park_seconds=PARK_SECONDS,
         detail=True,
     )
-    setting = Setting(trace=trace, cluster=cluster, cluster_name=CLUSTER, options=options)
+    setting = Setting(
+        trace=trace,
+        cluster=cluster,
+        cluster_name=CLUSTER,
+        options=options,
+        tools=inputs.tools(None),
+    )
     with Bar(f"{len(POLICIES)} policies", quiet_seconds=0.0) as bar:
         records = compare(setting, POLICIES, os.cpu_count() or 1, bar)
     bound = outputs.bound_of(records[0])
-    outputs.print_comparison(records[0], outputs.summaries(records), bound)
-    write_report(out, records, bound)
+    rows = outputs.summaries(records)
+    outputs.print_comparison(records[0], rows, bound)
+    write_report(out, records, bound, rows)
     click.echo(f"\nOpen {out} to look closer; `bough simulate --help` for your own trace.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,9 @@ from bough.errors import InputError, nearest
 
 if TYPE_CHECKING:
     from bough.core.cluster import Cluster
+    from bough.core.model import Queue
     from bough.core.speedup import SpeedBook
-    from bough.sim.options import Failures, Options
+    from bough.sim.options import Failures, Options, Tools
     from bough.sim.trace import Trace
 
 #: Rows that could not be read are told one by one up to here.
@@ -25,9 +27,12 @@ KNOB = re.compile(r"\w+\s*=")
 
 def read_cluster(text: str) -> Cluster:
     """A cluster from its short form or from a file."""
-    from bough.clusterfile import load
+    from bough.clusterfile import find_cluster
 
-    return load(text)
+    try:
+        return find_cluster(text)
+    except InputError as error:
+        raise (error if error.file else error.at(field="--cluster")) from None
 
 
 def read_speedups(path: Path | None, cluster: Cluster, kind: str) -> SpeedBook | None:
@@ -38,6 +43,13 @@ def read_speedups(path: Path | None, cluster: Cluster, kind: str) -> SpeedBook |
     from bough.sim.tables import read_speedups
 
     return read_speedups(path, SpeedBook(kind or cluster.nodes[0].kind))
+
+
+def tools(speedups: SpeedBook | None) -> Tools:
+    """What a run is measured with, and what is known of speed-ups."""
+    from bough.sim.options import Tools
+
+    return Tools(clock=time.process_time, stopwatch=time.perf_counter, speedups=speedups)
 
 
 def read_trace(path: Path, given: dict[str, Any], speedups: SpeedBook | None) -> Trace:
@@ -79,6 +91,13 @@ def fit(trace: Trace, cluster: Cluster, too_big: str) -> Trace:
     more = f", and {len(found) - 1} more jobs cannot start either" if len(found) > 1 else ""
     hint = "leave them out with --too-big=drop, or let them wait with --too-big=wait"
     raise InputError(f"job {job.id} {why}{more}", file=trace.name, hint=hint)
+
+
+def check_folders(*files: Path | None) -> None:
+    """Say that a file cannot be written before hours are spent on what goes into it."""
+    for file in files:
+        if file is not None and not file.parent.is_dir():
+            raise InputError("there is no such folder", file=str(file.parent))
 
 
 def note(text: str) -> None:
@@ -157,21 +176,28 @@ def _positive(text: str, field: str) -> float:
     return seconds
 
 
+def read_queue_file(path: Path | None) -> tuple[Queue, ...]:
+    """The tree of queues; none without a file."""
+    if path is None:
+        return ()
+    from bough.queuefile import read_queues
+
+    return tuple(read_queues(path))
+
+
 def world(given: dict[str, Any], **more: Any) -> Options:
     """The options of a run from those of the command line; takes what it uses out of them."""
-    from bough.queuefile import read_queues
     from bough.sim.options import Options
 
-    names = (
+    same = (
         "speed_error", "start_seconds", "resize_seconds", "park_seconds", "checkpoint_seconds",
         "interference", "straggler_share", "locality_seconds", "damp_seconds", "round_seconds",
-        "repack",
     )  # fmt: skip
-    file = given.pop("queue_file")
     return Options(
-        **{name: given.pop(name) for name in names},
+        **{name: given.pop(name) for name in same},
         failures=read_failures(given.pop("failures")),
-        queues=tuple(read_queues(file)) if file else (),
+        queues=read_queue_file(given.pop("queue_file")),
         jobs=given.pop("first") or 0,
+        repack=given.pop("repack") or "",
         **more,
     )

@@ -31,6 +31,25 @@ class Duration(click.ParamType[float]):
             self.fail(str(error), param, ctx)
 
 
+#: Parameter -> the heading under which help lists it.
+SECTIONS: dict[str, str] = {}
+
+
+class Sectioned(click.Command):
+    """A command with more options than one list can hold."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        listed: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                section = SECTIONS.get(str(parameter.name), "Options")
+                listed.setdefault(section, []).append(record)
+        for section, records in listed.items():
+            with formatter.section(section):
+                formatter.write_dl(records)
+
+
 def cluster_option(command: Command) -> Command:
     return click.option(
         "-c",
@@ -67,13 +86,16 @@ def trace_options(command: Command) -> Command:
     """How the trace is read."""
     return _all(
         command,
+        "The trace",
         _text("--format", "format_name", f"Trace format: {FORMATS}. Else by its columns."),
-        _choice("--on-bad", ("skip", "fail"), "What to do with a malformed row."),
+        _choice("--on-bad", ("skip", "fail"), "What to do with a malformed row; skip."),
         _count("--elastic", "elastic_limit", "Let jobs run on 1 to N devices."),
         _file("--speedups", "speedups", "Folder or file of speed-up tables; else our own curves."),
         _text("--kind", "kind", "Kind of device that run times were measured on.", default=""),
         _flag("--trace-failures", "Let jobs that failed in the trace fail here too."),
-        _choice("--too-big", ("fail", "drop", "wait"), "What to do with jobs that never fit."),
+        _choice(
+            "--too-big", ("fail", "drop", "wait"), "What to do with jobs that cannot fit; fail."
+        ),
     )
 
 
@@ -81,6 +103,7 @@ def world_options(command: Command) -> Command:
     """How the simulated world behaves, and how the scheduler in it is set."""
     return _all(
         command,
+        "The simulated world, and the scheduler in it",
         _share("--speed-error", "speed_error", "Error of believed run times and scaling.", None),
         _text(
             "--failures",
@@ -100,13 +123,19 @@ def world_options(command: Command) -> Command:
         _seconds("--locality", "locality_seconds", "Longest wait for a compact place; 3m.", 180.0),
         _seconds("--damp", "damp_seconds", "A job does not grow again within this time."),
         _seconds("--round", "round_seconds", "Plan at multiples of this only."),
-        _flag("--repack", "Place everything anew at each decision, at no cost."),
+        click.option(
+            "--repack",
+            type=click.Choice(["best", "first"]),
+            help="Place everything anew at each decision, by best or first fit, at no cost.",
+        ),
     )
 
 
-def _all(command: Command, *options: Decorator) -> Command:
+def _all(command: Command, section: str, *options: Decorator) -> Command:
     for option in reversed(options):
         command = option(command)
+        parameters: list[click.Parameter] = command.__click_params__  # type: ignore[attr-defined]
+        SECTIONS[str(parameters[-1].name)] = section
     return command
 
 
@@ -117,8 +146,7 @@ def _text(
 
 
 def _choice(flag: str, words: tuple[str, ...], help: str) -> Decorator:
-    kind = click.Choice(words)
-    return click.option(flag, type=kind, default=words[0], show_default=True, help=help)
+    return click.option(flag, type=click.Choice(words), default=words[0], help=help)
 
 
 def _flag(flag: str, help: str) -> Decorator:

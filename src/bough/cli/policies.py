@@ -130,5 +130,14 @@ def default_of(field: object) -> str:
 
     assert isinstance(field, msgspec.structs.FieldInfo)
     if field.default is not msgspec.NODEFAULT:
-        return repr(field.default)
-    return repr(field.default_factory()) if callable(field.default_factory) else "required"
+        return written(field.default)
+    return written(field.default_factory()) if callable(field.default_factory) else "required"
+
+
+def written(value: object) -> str:
+    """As it is written on the command line."""
+    if isinstance(value, tuple):
+        return f"[{','.join(map(written, value))}]"
+    if isinstance(value, bool | None):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -31,7 +31,7 @@ class Wanted(NamedTuple):
     explain: tuple[str, ...]
 
 
-@click.command("simulate")
+@click.command("simulate", cls=options.Sectioned)
 @click.argument("trace", type=click.Path(exists=True, path_type=Path))
 @options.cluster_option
 @options.policy_option
@@ -57,6 +57,7 @@ def command(
     wanted = Wanted(**{name: given.pop(name) for name in names})
     if wanted.as_json and wanted.as_csv:
         raise InputError("--json and --csv cannot both be printed")
+    inputs.check_folders(wanted.report, wanted.jobs_out)
     chosen = inputs.split_policies(policies)
     setting = prepare(trace, cluster, wanted, given)
     records = compare(setting, chosen, processes or os.cpu_count() or 1)
@@ -84,7 +85,11 @@ def prepare(trace_file: Path, cluster: str, wanted: Wanted, given: dict[str, Any
         if id not in known:
             raise InputError(f"no job {id!r}", field="--explain", hint=nearest_few(id, known))
     return Setting(
-        trace=trace, cluster=place, cluster_name=cluster, options=world, speedups=speedups
+        trace=trace,
+        cluster=place,
+        cluster_name=cluster,
+        options=world,
+        tools=inputs.tools(speedups),
     )
 
 
@@ -114,7 +119,7 @@ def publish(records: Sequence[RunRecord], wanted: Wanted) -> None:
     if wanted.report is not None:
         from bough.sim.report import write_report
 
-        write_report(wanted.report, records, bound)
+        write_report(wanted.report, records, bound, rows)
     if wanted.as_json:
         outputs.print_json(records, rows, bound)
     elif wanted.as_csv:

@@ -25,7 +25,7 @@ LOAD_MAX = 100.0
 SEED_MAX = 2.0**31
 
 
-@click.command("sweep")
+@click.command("sweep", cls=options.Sectioned)
 @click.argument("trace", required=False, type=click.Path(exists=True, path_type=Path))
 @options.cluster_option
 @options.policy_option
@@ -63,6 +63,7 @@ def command(
         read_seeds(given.pop("seeds")),
     )
     out, as_json = given.pop("out"), given.pop("as_json")
+    inputs.check_folders(out)
     if given.pop("restart"):
         out.unlink(missing_ok=True)
     common = prepare(trace, cluster, given)
@@ -87,7 +88,11 @@ def prepare(file: Path | None, cluster: str, given: dict[str, Any]) -> Sweep:
         start = source.jobs[0].submit
     world = inputs.world(given, until=start + given.pop("until"))
     return Sweep(
-        source=source, cluster=place, cluster_name=cluster, options=world, speedups=speedups
+        source=source,
+        cluster=place,
+        cluster_name=cluster,
+        options=world,
+        tools=inputs.tools(speedups),
     )
 
 

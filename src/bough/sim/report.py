@@ -37,22 +37,32 @@ def write_report(
     path: str | Path,
     records: Sequence[RunRecord],
     bound: float | None = None,
-    limits: Limits | None = None,
+    rows: Sequence[Row] | None = None,
 ) -> None:
-    """Write the page. Runs made with `detail` get their chart of devices."""
-    Path(path).write_text(render(records, bound, limits), encoding="utf-8")
+    """Write the page. Runs made with `detail` get their chart of devices.
+
+    `rows` are the runs' summaries, if they have been made already.
+    """
+    Path(path).write_text(render(records, bound, rows), encoding="utf-8")
 
 
 def render(
-    records: Sequence[RunRecord], bound: float | None = None, limits: Limits | None = None
+    records: Sequence[RunRecord],
+    bound: float | None = None,
+    rows: Sequence[Row] | None = None,
+    limits: Limits | None = None,
 ) -> str:
     """The page as text."""
-    data = msgspec.json.encode(contents(records, bound, limits or Limits())).decode()
+    summaries = rows if rows is not None else [summarise(record) for record in records]
+    shown = contents(records, summaries, bound, limits or Limits())
+    data = msgspec.json.encode(shown).decode()
     # Inside <script>, only "</" and "<!--" could end or confuse the data.
     return TEMPLATE.read_text(encoding="utf-8").replace(DATA_MARK, data.replace("<", "\\u003c"), 1)
 
 
-def contents(records: Sequence[RunRecord], bound: float | None, limits: Limits) -> Row:
+def contents(
+    records: Sequence[RunRecord], summaries: Sequence[Row], bound: float | None, limits: Limits
+) -> Row:
     """Everything the page shows, as plain data."""
     first = records[0]
     rows = choose_rows(first.node_names, first.node_devices, limits.devices)
@@ -68,14 +78,16 @@ def contents(records: Sequence[RunRecord], bound: float | None, limits: Limits) 
         "seconds": longest,
         "tick": tick,
         "rows": {"nodes": rows.nodes, "shown": rows.count, "of": sum(first.node_devices)},
-        "runs": [run_contents(record, rows, tick, each) for record in records],
+        "runs": [
+            {"summary": summary, **run_contents(record, rows, tick, each)}
+            for record, summary in zip(records, summaries, strict=True)
+        ],
     }
 
 
 def run_contents(record: RunRecord, rows: Rows, tick: float, span_limit: int) -> Row:
-    """What the page shows of one policy."""
+    """What the page shows of one policy besides its summary."""
     return {
-        "summary": summarise(record),
         "cdf": curve(completion_seconds(_done(record))),
         "time": _rounded(over_time(record, TIME_BINS)),
         "gantt": gantt(record, rows, tick, span_limit),

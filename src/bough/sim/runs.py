@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 import msgspec
 
+from bough.core import share
 from bough.core.cluster import Cluster
-from bough.core.speedup import SpeedBook
 from bough.errors import InputError
 from bough.policies import find
 from bough.sim import parallel
@@ -26,12 +25,18 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     #: As the user wrote it.
     cluster_name: str
     options: Options = Options()
-    speedups: SpeedBook | None = None
+    tools: Tools = Tools()
+
+
+#: Loading compiled code takes longer than it saves on shorter traces.
+COMPILED_JOBS = 20_000
 
 
 def run(setting: Setting, policy: str, tell: parallel.Tell) -> RunRecord:
     """One policy on the trace; `tell` hears the share of jobs that have ended."""
-    tools = Tools(clock=time.process_time, on_progress=tell, speedups=setting.speedups)
+    if len(setting.trace.jobs) >= COMPILED_JOBS:
+        share.use_compiled()
+    tools = msgspec.structs.replace(setting.tools, on_progress=tell)
     return simulate(
         setting.trace,
         setting.cluster,

@@ -12,10 +12,9 @@ import msgspec
 import numpy as np
 
 from bough.core.cluster import Cluster
-from bough.core.speedup import SpeedBook
 from bough.errors import InputError
 from bough.sim import parallel
-from bough.sim.options import Options
+from bough.sim.options import Options, Tools
 from bough.sim.results import Row, summarise
 from bough.sim.runs import Setting, run
 from bough.sim.synthetic import Mix, generate
@@ -47,7 +46,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     cluster: Cluster
     cluster_name: str
     options: Options = Options()
-    speedups: SpeedBook | None = None
+    tools: Tools = Tools()
 
 
 def points(
@@ -84,7 +83,7 @@ def run_point(common: Sweep, point: Point, tell: parallel.Tell) -> Row:
         cluster=common.cluster,
         cluster_name=common.cluster_name,
         options=msgspec.structs.replace(common.options, seed=point.seed),
-        speedups=common.speedups,
+        tools=common.tools,
     )
     return {"load": point.load, "seed": point.seed, **summarise(run(setting, point.policy, tell))}
 
@@ -125,7 +124,7 @@ def at_load(trace: Trace, devices: int, load: float) -> Trace:
 
 def fingerprint(common: Sweep) -> str:
     """Changes with anything that would change a result."""
-    source, book = common.source, common.speedups
+    source, book = common.source, common.tools.speedups
     parts = (source, common.cluster, msgspec.structs.replace(common.options, seed=0))
     hashed = hashlib.blake2b(msgspec.json.encode(parts), digest_size=6)
     if book is not None:
