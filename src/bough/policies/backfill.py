@@ -6,7 +6,7 @@ import numpy as np
 
 from bough.core.model import INFINITY
 from bough.core.policy import Bools, Floats, Ints, Plan, Policy, View
-from bough.core.share import in_order, wished
+from bough.core.share import CHUNK, fit_in_order, in_order, stable_order, wished
 
 
 class Backfill(Policy, frozen=True):
@@ -28,57 +28,62 @@ class Backfill(Policy, frozen=True):
         jobs = view.jobs
         size = wished(jobs, keep=True)
         order = in_order(view, jobs.size == 0)
-        fits = size[order].cumsum() <= view.devices
-        n = len(order) if fits.all() else int(fits.argmin())
-        granted = np.zeros(jobs.n, np.int64)
-        granted[order[:n]] = size[order[:n]]
-        if n + 1 < len(order):
-            seconds = self._seconds(view)
-            free = view.devices - int(granted.sum())
-            start, spare = _reservation(granted, seconds, int(size[order[n]]), free)
-            if start < INFINITY:
-                line = order[n + 1 :]
-                row = line[_slip_in(size[line], seconds[line] <= start, free, spare)]
-                granted[row] = size[row]
+        granted = fit_in_order(size, view.devices, order)
+        free = view.devices - int(granted.sum())
+        refused = granted[order] < size[order]
+        head = int(refused.argmax()) if len(refused) else 0
+        if free and head + 1 < len(order) and refused[head]:
+            start, spare = self._reservation(view, granted, int(size[order[head]]), free)
+            line = order[head + 1 :] if start < INFINITY else order[:0]
+            for begin in range(0, len(line), CHUNK):
+                rows = line[begin : begin + CHUNK]
+                ends_before = self._seconds(view, rows) <= start
+                got, free, spare = _slip_in(size[rows], ends_before, free, spare)
+                granted[rows[got]] = size[rows[got]]
+                if not free:
+                    break
         return Plan(granted, order=order)
 
-    def _seconds(self, view: View) -> Floats:
-        """How long each job will run from now on, at most."""
+    def _seconds(self, view: View, rows: Ints) -> Floats:
+        """How long each of these jobs will run from now on, at most."""
         jobs = view.jobs
-        speed = np.where(jobs.size > 0, jobs.rate, jobs.wish_speed)
-        seconds = np.full(jobs.n, INFINITY)
-        np.divide(jobs.left(), speed, out=seconds, where=speed > 0)
+        speed = np.where(jobs.size[rows] > 0, jobs.rate[rows], jobs.wish_speed[rows])
+        left = jobs.left_at[rows] - jobs.rate[rows] * (view.now - jobs.since[rows])
+        seconds = np.full(len(rows), INFINITY)
+        np.divide(np.maximum(left, 0.0), speed, out=seconds, where=speed > 0)
         seconds[seconds == INFINITY] = self.unknown_seconds
-        np.minimum(seconds, np.maximum(jobs.max_run - jobs.ran(), 0.0), out=seconds)
+        allowed = jobs.max_run[rows] - jobs.ran()[rows]
+        np.minimum(seconds, np.maximum(allowed, 0.0), out=seconds)
         return seconds
 
+    def _reservation(self, view: View, granted: Ints, need: int, free: int) -> tuple[float, int]:
+        """In how many seconds the head can start, and how many devices it then leaves over."""
+        running = granted.nonzero()[0]
+        seconds = self._seconds(view, running)
+        soonest = stable_order(seconds)
+        seconds = seconds[soonest]
+        will_be_free = free + granted[running[soonest]].cumsum()
+        at = int(will_be_free.searchsorted(need))
+        if at == len(running):
+            return INFINITY, 0
+        # Whatever ends at the same moment is free as well.
+        last = int(seconds.searchsorted(seconds[at], "right")) - 1
+        return float(seconds[at]), int(will_be_free[last]) - need
 
-def _reservation(granted: Ints, seconds: Floats, need: int, free: int) -> tuple[float, int]:
-    """In how many seconds the head can start, and how many devices it then leaves over."""
-    running = granted.nonzero()[0]
-    running = running[np.argsort(seconds[running], kind="stable")]
-    will_be_free = free + granted[running].cumsum()
-    at = int(will_be_free.searchsorted(need))
-    if at == len(running):
-        return INFINITY, 0
-    start = float(seconds[running[at]])
-    # Whatever ends at the same moment is free as well.
-    at = int(seconds[running].searchsorted(start, "right")) - 1
-    return start, int(will_be_free[at]) - need
 
+def _slip_in(size: Ints, ends_before: Bools, free: int, spare: int) -> tuple[Ints, int, int]:
+    """Who of a line starts now, and what is left free now and spare later.
 
-def _slip_in(size: Ints, ends_before: Bools, free: int, spare: int) -> Ints:
-    """Which of a line start now: those that end in time need room now, others also later.
-
-    As in share.fit_in_order, a pass grants up to the first that does not fit, which rules out
-    every later one of its kind as large as it.
+    Those that end before the head starts need room now only, the others also afterwards. As in
+    share.fit_in_order, a pass grants up to the first that does not fit, which rules out every
+    later one of its kind as large as it.
     """
     line = np.arange(len(size))
     granted: list[Ints] = []
     while True:
         line = line[size[line] <= np.where(ends_before[line], free, min(free, spare))]
         if not len(line):
-            return np.concatenate(granted) if granted else line
+            return np.concatenate([line, *granted]), free, spare
         now = size[line].cumsum()
         later = np.where(ends_before[line], 0, size[line]).cumsum()
         fits = (now <= free) & (later <= spare)
