@@ -52,11 +52,9 @@ def bounds(inventory: Inventory, wish: Wish) -> Bounds:
     return Bounds(max(level - node - 1, -1) if must else top, inner, must)
 
 
-def roomy(inventory: Inventory, slots: Slots, ask: Ask) -> bool:
+def roomy(inventory: Inventory, slots: Slots, cpus: float, memory: float) -> bool:
     """Whether every node has CPUs and memory for its part of a place."""
-    return all(
-        inventory.room(node, ask.cpus, ask.memory) >= mask.bit_count() for node, mask in slots
-    )
+    return all(inventory.room(node, cpus, memory) >= mask.bit_count() for node, mask in slots)
 
 
 def limited(inventory: Inventory, shelves: list[Shelf], cpus: float, memory: float) -> list[Shelf]:
