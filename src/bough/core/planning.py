@@ -13,6 +13,7 @@ from bough.core.model import INFINITY
 from bough.core.policy import Bools, Ints, Plan, Policy, QueueShare, View
 from bough.core.reason import NUMBER, POLICY
 from bough.core.state import CLS, MIN, POOL, READY, State
+from bough.core.tenancy import share_pool
 
 
 @dataclass(slots=True)
@@ -29,6 +30,8 @@ class Draft:
     causes: dict[int, int] = field(default_factory=dict)
 
 
+#: Rows that compete (None: all), and for how many devices.
+Part = tuple[Ints | None, int]
 NOBODY: Ints = np.zeros(0, np.int64)
 
 
@@ -54,22 +57,40 @@ def draft(state: State, policy: Policy, blocked: Bools | None = None) -> Draft:
         return draft_matrix(state, policy, blocked)
     if len(state.topology.kinds) > 1:
         choose_pools(state)
-    by_queue = not state.queues.trivial and policy.scope != "pool"
-    parts = queue_parts(state, blocked) if by_queue else pool_parts(state, blocked)
+    parts = pool_parts(state, blocked)
+    if not state.queues.trivial and policy.scope != "pool":
+        return draft_queues(state, policy, parts)
     if len(parts) == 1 and parts[0][0] is None and table.n:
         result = Draft(NOBODY, NOBODY)
         result.want, result.changed = ask(state, policy, result, *parts[0])
         return result
     result = Draft(np.zeros(table.n, np.int64), NOBODY)
-    for rows, devices, queue in parts:
+    for rows, devices in parts:
         if table.n and (rows is None or len(rows)):
-            sizes, _ = ask(state, policy, result, rows, devices, queue)
+            sizes, _ = ask(state, policy, result, rows, devices)
             result.want[slice(None) if rows is None else rows] = sizes
     result.changed = (result.want != table.size).nonzero()[0]
     return result
 
 
-Part = tuple[Ints | None, int, int]
+def draft_queues(state: State, policy: Policy, parts: list[Part]) -> Draft:
+    """Ask the policy for each queue of each pool."""
+    table = state.table
+    result = Draft(np.zeros(table.n, np.int64), NOBODY)
+    for rows, devices in parts:
+        index = np.arange(table.n) if rows is None else rows
+        if not len(index):
+            continue
+
+        def ask_queue(members: Ints, entitled: int) -> Ints:
+            mine = members[0]
+            result.orders = [o for o in result.orders if mine not in o[0]]
+            return ask(state, policy, result, members, entitled)[0]
+
+        result.want[index], causes = share_pool(state, index, devices, ask_queue)
+        result.causes.update(causes)
+    result.changed = (result.want != table.size).nonzero()[0]
+    return result
 
 
 def pool_parts(state: State, blocked: Bools | None) -> list[Part]:
@@ -77,47 +98,22 @@ def pool_parts(state: State, blocked: Bools | None) -> list[Part]:
     table, topology = state.table, state.topology
     pools = len(topology.kinds)
     if pools == 1 and not state.unready and blocked is None:
-        return [(None, topology.usable(0), -1)]
+        return [(None, topology.usable(0))]
     ready = table.ready.astype(bool)
     if blocked is not None:
         ready = ready & ~blocked
-    return [
-        (((table.pool == p) & ready).nonzero()[0], topology.usable(p), -1) for p in range(pools)
-    ]
-
-
-def queue_parts(state: State, blocked: Bools | None) -> list[Part]:
-    """One part for each queue in each pool: its runnable rows and what it is entitled to."""
-    table = state.table
-    parts: list[Part] = []
-    for rows, devices, _ in pool_parts(state, blocked):
-        index = np.arange(table.n) if rows is None else rows
-        if not len(index):
-            continue
-        count = len(state.queues.names)
-        queue = table.queue[index]
-        demand = np.bincount(queue, weights=table.hi[index], minlength=count)
-        floor = np.bincount(queue, weights=table.must[index] * table.lo[index], minlength=count)
-        kind = state.topology.kinds[int(table.pool[index[0]])]
-        held = np.bincount(table.queue, weights=table.size, minlength=count)
-        here = np.bincount(queue, weights=table.size[index], minlength=count)
-        entitled = state.queues.entitle(
-            state.now, kind, devices, demand.astype(np.int64), floor.astype(np.int64),
-            (held - here).astype(np.int64),
-        )  # fmt: skip
-        parts += [(index[queue == q], int(entitled[q]), int(q)) for q in np.unique(queue)]
-    return parts
+    return [(((table.pool == p) & ready).nonzero()[0], topology.usable(p)) for p in range(pools)]
 
 
 def ask(
-    state: State, policy: Policy, result: Draft, rows: Ints | None, devices: int, queue: int
+    state: State, policy: Policy, result: Draft, rows: Ints | None, devices: int
 ) -> tuple[Ints, Ints]:
     """Ask the policy about one part and check its answer: sizes, and rows of it that change."""
     table = state.table
     jobs = table if rows is None else table.rows(rows)
     view = View(
         state.now, devices, jobs, state.classes.table(), (devices,), (),
-        () if queue >= 0 or state.queues.trivial else shares(state, devices),
+        () if state.queues.trivial else shares(state, devices),
     )  # fmt: skip
     answer = policy.plan(view)
     if not isinstance(answer, Plan):
