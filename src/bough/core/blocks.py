@@ -8,8 +8,10 @@ buddy rule). Every choice is a function of the bit masks alone, and is remembere
 
 from __future__ import annotations
 
-#: Choices remembered for each size before the memory is emptied (a wide node has many masks).
-REMEMBERED = 1 << 14
+from functools import lru_cache
+
+#: Choices remembered before the memory is emptied (a wide node has many masks).
+REMEMBERED = 1 << 16
 
 
 class Blocks:
@@ -33,7 +35,7 @@ class Blocks:
         known = self.chosen[size]
         found = known.get(free)
         if found is None:
-            if len(known) >= REMEMBERED:
+            if len(known) * self.width >= REMEMBERED:
                 known.clear()
             found = known[free] = self._pick(free, size)
         return found
@@ -126,6 +128,7 @@ def cut(width: int, size: int) -> list[int]:
     return [(block << low) & whole for low in range(0, width, size)]
 
 
+@lru_cache(maxsize=4096)
 def numbers(mask: int) -> tuple[int, ...]:
     """The device numbers of a mask, ascending."""
     found = []

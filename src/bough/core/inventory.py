@@ -246,6 +246,15 @@ class Inventory:
         free_masks, held_masks, racks, bits = (
             self.free_masks, self.held_masks, self.racks, self.bits,
         )  # fmt: skip
+        if len(slots) == 1:  # most jobs
+            node, mask = slots[0]
+            count = free_masks[node].bit_count()
+            change = sign * mask.bit_count()
+            free_masks[node] ^= mask
+            held_masks[node] ^= mask
+            self.shelf_of[node].move(racks[node], bits[node], 1, count, count + change)
+            self.pool_free[self.pools[node]] += change
+            return
         shelf, rack, before, after, batch, nodes, total = None, -1, 0, 0, 0, 0, 0
         for node, mask in slots:
             free = free_masks[node]
