@@ -159,26 +159,26 @@ def check(state: State, sizes: Ints, jobs: Jobs, devices: int) -> Ints:
     """Refuse a plan that breaks a range, a lock or the capacity; the rows it changes."""
     if len(sizes) != len(jobs):
         raise BadPlan(f"{len(sizes)} sizes for {len(jobs)} jobs")
-    changed: Ints = (sizes != jobs.size).nonzero()[0]
-    if len(changed):
-        _check_rows(state, changed, sizes, jobs)
-    total = int(np.add.reduce(sizes))
-    if total > devices and total > int(jobs.size.sum()):
+    now = jobs.size
+    changed: Ints = (sizes != now).nonzero()[0]
+    if not len(changed):
+        return changed
+    more = 0
+    columns = (sizes, now, jobs.cls, jobs.lo, jobs.hi)
+    for row, size, held, cls, lo, hi in zip(
+        changed.tolist(), *(c[changed].tolist() for c in columns), strict=True
+    ):
+        more += size - held
+        if not size:
+            if jobs.must[row]:
+                raise BadPlan(f"job row {row} may not be parked now")
+        elif not state.classes.allows(cls, size):
+            raise BadPlan(f"{size} is not a size of job row {row}: {state.classes.sizes(cls)}")
+        elif not lo <= size <= hi:
+            raise BadPlan(f"{size} is outside {lo}..{hi} of job row {row}")
+    if more > 0 and (total := int(np.add.reduce(sizes))) > devices:
         raise BadPlan(f"{total} devices planned where there are {devices}")
     return changed
-
-
-def _check_rows(state: State, changed: Ints, sizes: Ints, jobs: Jobs) -> None:
-    """Each row that changes, by what its class and its bounds allow."""
-    columns = (changed, sizes[changed], jobs.cls[changed], jobs.lo[changed], jobs.hi[changed])
-    for i, size, cls, lo, hi in zip(*(c.tolist() for c in columns), strict=True):
-        if not size:
-            if jobs.must[i]:
-                raise BadPlan(f"job row {i} may not be parked now")
-        elif not state.classes.allows(cls, size):
-            raise BadPlan(f"{size} is not a size of job row {i}: {state.classes.sizes(cls)}")
-        elif not lo <= size <= hi:
-            raise BadPlan(f"{size} is outside {lo}..{hi} of job row {i}")
 
 
 def choose_pools(state: State) -> None:

@@ -167,13 +167,17 @@ class Engine:
     def arrive(self, job: TraceJob) -> m.Event:
         """A submission, with the truth of it kept in the world."""
         spec = job.spec
-        record = JobRecord(job.id, spec.user, spec.queue, spec.service, spec.sizes()[-1], job.submit)
+        record = JobRecord(
+            job.id, spec.user, spec.queue, spec.service, spec.sizes()[-1], job.submit
+        )
         if spec.deadline is not None:
             record.deadline = spec.deadline
         if spec.deadline_after is not None:
             record.deadline = min(record.deadline, job.submit + spec.deadline_after)
         running = self.world.add(job, record)
         self.record.jobs.append(record)
+        if job.curve is not None:
+            spec = msgspec.structs.replace(spec, model=self.world.name_of(job.curve), batch=0)
         if self.options.speed_error:
             spec = mistaken(self.world, running, self.options)
         self.story.tell(record, job.submit, "submitted")

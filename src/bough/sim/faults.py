@@ -24,7 +24,9 @@ def plan(world: World, cluster: Cluster, now: float) -> None:
                 world.push(at, DEVICE_DOWN, (node, device, stream))
 
 
-def happen(world: World, what: int, payload: tuple[m.Node, int, np.random.Generator], at: float) -> list[m.Event]:
+def happen(
+    world: World, what: int, payload: tuple[m.Node, int, np.random.Generator], at: float
+) -> list[m.Event]:
     """Break or mend, and draw when it is mended or breaks again."""
     node, device, stream = payload
     failures = world.options.failures

@@ -28,7 +28,8 @@ class JobRecord:
     deadline: float = INFINITY
     admitted: bool = True
     kind: str = ""
-    #: Alone and at once: at its wished size; at its fastest size; cheapest device time of any size.
+    #: Alone and at once: at the size the trace gives; at its fastest size; and the least device
+    #: time that any of its sizes needs.
     ideal_seconds: float = NAN
     fastest_seconds: float = NAN
     least_device_seconds: float = NAN

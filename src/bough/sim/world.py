@@ -11,6 +11,7 @@ from bough.core.cluster import Cluster
 from bough.core.model import Place
 from bough.core.speedup import Curve, SpeedBook
 from bough.core.topology import Topology
+from bough.errors import InputError
 from bough.sim.options import Options
 from bough.sim.record import JobRecord
 from bough.sim.trace import Trace, TraceJob
@@ -63,7 +64,8 @@ class World:
         self.counter = 0
         self.jobs: dict[str, Running] = {}
         self.broken: set[Any] = set()
-        self._ideals: dict[Any, tuple[float, float, float]] = {}
+        self._names: dict[int, str] = {}
+        self._ideals: dict[Any, tuple[float, float]] = {}
 
     def watch_places(self, cluster: Cluster, topology: Topology) -> None:
         """Where nodes are and what they are, for speeds that depend on it."""
@@ -155,15 +157,25 @@ class World:
         ideal = self._ideals.get(key)
         if ideal is None:
             sizes = [(s, curve.at(s)) for s in spec.sizes() if curve.at(s) > 0]
-            wish = sizes[-1][1]
-            ideal = (1 / wish, 1 / max(v for _, v in sizes), min(s / v for s, v in sizes))
-            self._ideals[key] = ideal
-        record.ideal_seconds, record.fastest_seconds, record.least_device_seconds = (
-            work * ideal[0],
-            work * ideal[1],
-            work * ideal[2],
-        )
+            if not sizes:
+                raise InputError(
+                    f"job {job.id} cannot run on any of its sizes {list(spec.sizes())}: "
+                    f"its speed-up curve is 0 there"
+                )
+            fastest, cheapest = max(v for _, v in sizes), min(s / v for s, v in sizes)
+            ideal = self._ideals[key] = (1 / fastest, cheapest)
+        record.ideal_seconds = job.seconds
+        record.fastest_seconds = work * ideal[0]
+        record.least_device_seconds = work * ideal[1]
         return running
+
+    def name_of(self, curve: Curve) -> str:
+        """The name under which the scheduler finds a curve that came with the trace."""
+        name = self._names.get(id(curve))
+        if name is None:
+            name = self._names[id(curve)] = f"curve {len(self._names)} of the trace"
+            self.speedups.add(name, 0, self.kind, curve)
+        return name
 
     def advance(self, job: Running, now: float) -> None:
         """Bring progress up to now."""
