@@ -62,11 +62,11 @@ MODELS: Final[dict[str, Model]] = {
     "transformer": Model(0.0030, 65.0, 512, sync=0.010),
     "deepspeech2": Model(0.0200, 38.0, 64, sync=0.012),
     "lstm": Model(0.0004, 50.0, 320, sync=0.004),
-    "recommendation": Model(0.00006, 20.0, 2048, sync=0.02),
-    "ncf": Model(0.0000003, 32.0, 32768, sync=0.02),
+    "recommendation": Model(0.00006, 20.0, 2048),
+    "ncf": Model(0.0000003, 32.0, 32768, sync=0.004),
     "yolov3": Model(0.0150, 61.9, 128, sync=0.03),
     "cyclegan": Model(0.2000, 28.3, 4),
-    "dqn": Model(0.0010, 1.7, 64, sync=0.02),
+    "dqn": Model(0.0010, 1.7, 64),
 }
 
 #: Other names under which traces know the same models.

@@ -3,43 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from bough.core.model import Queue
 from bough.errors import nearest
-
-
-def check(queues: Mapping[str, Queue], name: str) -> None:
-    """ValueError when the queue of that name, just set, contradicts itself or its tree."""
-    queue = queues[name]
-    check_numbers(queue)
-    check_parents(queues, queue)
-    promised = promises(queues)
-    for other in queues.values():
-        below = sum(promised[q.name] for q in queues.values() if q.parent == other.name)
-        if 0 < other.guarantee < below:
-            raise ValueError(
-                f"queue {other.name}: the guarantees below it are {below} devices together, "
-                f"more than its own {other.guarantee}"
-            )
-        if other.limit is not None and promised[other.name] > other.limit:
-            raise ValueError(
-                f"queue {other.name}: guarantees of {promised[other.name]} devices do not fit "
-                f"its limit of {other.limit}"
-            )
-
-
-def promises(queues: Mapping[str, Queue]) -> dict[str, int]:
-    """Each queue's guarantee: its own, or what the queues below it need if it states none."""
-    found: dict[str, int] = {}
-
-    def of(name: str) -> int:
-        if name not in found:
-            below = sum(of(q.name) for q in queues.values() if q.parent == name)
-            found[name] = max(queues[name].guarantee, below)
-        return found[name]
-
-    return {name: of(name) for name in queues}
 
 
 def check_numbers(queue: Queue) -> None:
@@ -57,14 +24,36 @@ def check_numbers(queue: Queue) -> None:
             raise ValueError(f"queue {queue.name}: {field} must be finite")
 
 
-def check_parents(queues: Mapping[str, Queue], queue: Queue) -> None:
-    """The way up ends at the root."""
+def check_parent(queue: Queue, names: Iterable[str]) -> None:
+    """The parent is there."""
+    if queue.parent == queue.name:
+        raise ValueError(f"queues form a circle: {queue.name} in {queue.name}")
+    if queue.parent and queue.parent not in names:
+        hint = nearest(queue.parent, names)
+        raise ValueError(f"queue {queue.name}: no queue is called {queue.parent!r}; {hint}")
+
+
+def check_way_up(queue: Queue, queues: Mapping[str, Queue]) -> None:
+    """The way from a queue to the root ends there."""
     path = [queue.name]
     while queue.parent:
-        if queue.parent not in queues:
-            hint = nearest(queue.parent, queues)
-            raise ValueError(f"queue {queue.name}: no queue is called {queue.parent!r}; {hint}")
         path.append(queue.parent)
-        if queue.parent in path[:-1]:
+        if queue.parent == path[0]:
             raise ValueError(f"queues form a circle: {' in '.join(path)}")
         queue = queues[queue.parent]
+
+
+def promise(queue: Queue, below: int) -> int:
+    """Its guarantee: its own, or what the queues below it need; ValueError when they contradict."""
+    if 0 < queue.guarantee < below:
+        raise ValueError(
+            f"queue {queue.name}: the guarantees below it are {below} devices together, "
+            f"more than its own {queue.guarantee}"
+        )
+    promised = max(queue.guarantee, below)
+    if queue.limit is not None and promised > queue.limit:
+        raise ValueError(
+            f"queue {queue.name}: guarantees of {promised} devices do not fit "
+            f"its limit of {queue.limit}"
+        )
+    return promised

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bough.core.apportion import apportion
 from bough.core.model import INFINITY, Queue
-from bough.core.queue_checks import check, check_numbers, promises
+from bough.core.queue_checks import check_numbers, check_parent, check_way_up, promise
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -30,6 +30,9 @@ HOUR_SECONDS = 3600.0
 #: History counts as if every queue had used its share for this part of the half-life before, so
 #: that the first minutes of a cluster do not decide its first hours.
 CALM = 0.1
+#: A queue counts as at most this many times over its share, so that its weight never falls below
+#: an eighth: it is slowed, not starved.
+OVER_MAX = 4.0
 
 
 class QueueState(msgspec.Struct, frozen=True):
@@ -82,38 +85,55 @@ class QueueTree:
 
     def set(self, queue: Queue) -> None:
         """Make a queue or change it; ValueError when the tree would not make sense."""
-        check({q.name: q for q in self._queues} | {queue.name: queue}, queue.name)
-        if queue.name not in self._index:
+        check_numbers(queue)
+        check_parent(queue, self._index)
+        i = self._index.get(queue.name)
+        if i is None:
             self._append(queue)
-        i = self._index[queue.name]
-        if queue.budget_device_hours != self._queues[i].budget_device_hours:
-            self._spent[i] = 0.0  # a new budget begins now
+            return
+        before = self._queues[i]
+        check_way_up(queue, {q.name: q for q in self._queues})
         self._queues[i] = queue
-        self._arrange()
+        try:
+            self._arrange()
+        except ValueError:
+            self._queues[i] = before
+            self._arrange()
+            raise
+        if queue.budget_device_hours != before.budget_device_hours:
+            self._spent[i] = 0.0  # a new budget begins now
 
     def index(self, name: str) -> int:
         """The queue's number; a name not seen before becomes a queue of the root."""
         found = self._index.get(name)
         if found is None:
-            queue = Queue(name=name)
-            check_numbers(queue)
-            self._append(queue)
+            self.set(Queue(name=name))
             found = self._index[name]
         return found
 
     def _append(self, queue: Queue) -> None:
-        """A new queue at the end, as a child of the root."""
-        i = self._index[queue.name] = len(self.names)
+        """A new queue at the end; costs as much as the tree is deep."""
+        parent = self._index[queue.parent] if queue.parent else ROOT
+        i = child = len(self.names)
+        promised = {i: promise(queue, 0)}
+        above = parent
+        while above != ROOT:  # prove first, change afterwards
+            below = sum(self._guarantee[c] for c in self._children[above] if c != child)
+            promised[above] = promise(self._queues[above], below + promised[child])
+            child, above = above, self._parent[above]
+        self._index[queue.name] = i
         self.names.append(queue.name)
         self._queues.append(queue)
         self._history.append(0.0)
         self._spent.append(0.0)
         self._used.append(0)
-        self._parent.append(ROOT)
+        self._parent.append(parent)
         self._children.append([])
-        self._tops.append(i)
+        (self._tops if parent == ROOT else self._children[parent]).append(i)
         self._downwards.append(i)
-        self._guarantee.append(queue.guarantee)
+        self._guarantee.append(0)
+        for j, devices in promised.items():
+            self._guarantee[j] = devices
         self.trivial = i == 0 and not _restricted(queue)
 
     def _arrange(self) -> None:
@@ -127,8 +147,10 @@ class QueueTree:
         self._downwards = list(self._tops)
         for i in self._downwards:  # grows while it is walked
             self._downwards += self._children[i]
-        promised = promises({q.name: q for q in self._queues})
-        self._guarantee = [promised[name] for name in self.names]
+        self._guarantee = [0] * count
+        for i in reversed(self._downwards):
+            below = sum(self._guarantee[c] for c in self._children[i])
+            self._guarantee[i] = promise(self._queues[i], below)
         self.trivial = count == 1 and not _restricted(self._queues[0])
 
     def get(self, index: int) -> Queue:
@@ -196,15 +218,20 @@ class QueueTree:
 
         The queue's own jobs stand beside its children with weight 1; returns their part.
         """
-        got = [0] * (len(children) + 1)
-        weight = [*self._pull(now, children, capacity), 1.0]
-        for step, (bound, own) in enumerate(zip(steps, mine, strict=True)):
-            top = [
-                max(g, b) for g, b in zip(got, [*(bound[c] for c in children), own], strict=True)
-            ]
-            got = apportion(devices - sum(got), got, top, weight if step == 2 else top)
-        for child, part in zip(children, got, strict=False):
-            given[child] = part
+        bounds = steps[2]
+        asking = [c for c in children if bounds[c]]
+        if mine[2] + sum(bounds[c] for c in asking) <= devices:
+            for c in asking:
+                given[c] = bounds[c]
+            return mine[2]
+        got = [0] * (len(asking) + 1)
+        for step, own in zip(steps, mine, strict=True):
+            top = list(map(max, got, [*(step[c] for c in asking), own]))
+            if top != got:
+                weight = [*self._pull(now, asking, capacity), 1.0] if step is bounds else top
+                got = apportion(devices - sum(got), got, top, weight)
+        for c, part in zip(asking, got, strict=False):
+            given[c] = part
         return got[-1]
 
     def _ceiling(self, i: int, pool: str, elsewhere: int) -> int:
@@ -236,13 +263,17 @@ class QueueTree:
             index = self._parent[index]
         return min(found, key=lambda b: b.devices, default=None)
 
-    def _pull(self, now: float, children: Sequence[int], capacity: int) -> list[float]:
-        """Weights of siblings, less for those that used more than their share (fair-tree)."""
-        weight = [self._queues[c].weight for c in children]
-        past = [self._decayed(c, now) for c in children]
+    def _pull(self, now: float, asking: Sequence[int], capacity: int) -> list[float]:
+        """Weights of siblings, less for those that used more than their share of the past.
+
+        Halved for each time its share that a queue was above it, doubled for being below: the
+        fair-share factor of Slurm, 2 ** -(use / share), among the queues that ask.
+        """
+        weight = [self._queues[c].weight for c in asking]
+        past = [self._decayed(c, now) for c in asking]
         if not any(past):
             return weight
-        half_lives = [self._queues[c].half_life_seconds for c in children]
+        half_lives = [self._queues[c].half_life_seconds for c in asking]
         counted = sum(w for w, h in zip(weight, half_lives, strict=True) if h)
         calm = CALM * max(half_lives) * capacity
         whole = calm + sum(past)
@@ -250,7 +281,7 @@ class QueueTree:
         for w, h, p in zip(weight, half_lives, past, strict=True):
             share = w / counted if h and w else 0.0
             over = (calm * share + p) / (whole * share) if share else 1.0
-            pull.append(w * math.pow(2.0, 1.0 - over))
+            pull.append(w * math.pow(2.0, 1.0 - min(over, OVER_MAX)))
         return pull
 
     # ------------------------------------------------------------------ history, budgets
