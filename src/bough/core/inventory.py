@@ -31,15 +31,9 @@ class Inventory:
         bandwidth: Mapping[str, float] | None = None,
         inner: Mapping[str, int] | None = None,
     ) -> None:
-        inner = dict(inner or {})
-        #: Names of the levels from the top down to the node.
-        self.levels = tuple(name for name in levels if name not in inner)
-        check_levels(self.levels, inner)
-        inner_names = sorted(inner, key=lambda name: inner[name])
-        #: Sizes of the domains inside a node, ascending.
-        self.inner = tuple(inner[name] for name in inner_names)
-        #: Every level a place may span, from the bottom to the top.
-        self.spans = (*inner_names, *reversed(self.levels), CLUSTER)
+        #: Names of the levels from the top down to the node; sizes of the domains inside a node,
+        #: ascending; every level a place may span, from the bottom to the top.
+        self.levels, self.inner, self.spans = read_levels(levels, inner or {})
         self._bandwidth = fill_bandwidth(self.spans, bandwidth or {})
         #: Pool index -> kind of device, in order of appearance.
         self.kinds: list[str] = []
@@ -54,22 +48,21 @@ class Inventory:
         self.open_masks: list[int] = []
         self.held_masks: list[int] = []
         self.free_masks: list[int] = []
-        #: Devices of each node counted as usable.
+        #: Of each node: devices counted as usable; CPUs (exact thousandths) and bytes taken.
         self.counted: list[int] = []
-        #: CPUs (in thousandths, to be exact) and bytes taken on each node.
         self.cpus_taken: list[int] = []
         self.memory_taken: list[int] = []
+        self.tree = Tree(self.levels[:-1])
         #: Where each node is: its pool, its shelf, its domain of level 0 and its bit there.
         self.pools: list[int] = []
         self.shelf_of: list[Shelf] = []
         self.racks: list[int] = []
         self.bits: list[int] = []
-        self.tree = Tree(self.levels[:-1])
-        #: For each pool: its shelves, narrow nodes first; and what is free and usable in it.
+        #: Of each pool: its shelves, narrow nodes first; what is free and usable in it.
         self.shelves: list[list[Shelf]] = []
         self.pool_free: list[int] = []
         self.pool_usable: list[int] = []
-        #: For each width of node: how its devices are chosen.
+        #: Width of node -> how its devices are chosen.
         self.blocks: dict[int, Blocks] = {}
 
     # ----------------------------------------------------------------------------------- nodes
@@ -311,6 +304,16 @@ class Inventory:
 def exact(cpus: float, memory: float) -> tuple[int, int]:
     """CPUs in thousandths and whole bytes: sums of whole numbers forget their history."""
     return round(cpus * 1000), round(memory)
+
+
+def read_levels(
+    levels: Sequence[str], inner: Mapping[str, int]
+) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]]:
+    """Levels down to the node, sizes of those inside it, and all names from the bottom up."""
+    outer = tuple(name for name in levels if name not in inner)
+    check_levels(outer, inner)
+    within = sorted(inner, key=lambda name: inner[name])
+    return outer, tuple(inner[name] for name in within), (*within, *reversed(outer), CLUSTER)
 
 
 def check_levels(levels: tuple[str, ...], inner: Mapping[str, int]) -> None:
