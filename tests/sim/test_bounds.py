@@ -11,8 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bough.core.cluster import parse_short
 from bough.sim.bounds import lower_bound, mean_bound
+from bough.sim.options import Failures, Options
 from bough.sim.record import JobRecord
+from bough.sim.results import summarise
+from bough.sim.runs import Setting, run
+from bough.sim.synthetic import generate
 
 #: A job: when it comes, how much work it has, and its speed at sizes 0, 1, 2 …
 Tiny = tuple[int, int, tuple[float, ...]]
@@ -105,6 +110,33 @@ def test_a_crowd_of_rigid_jobs_is_bound_by_busy_times() -> None:
     assert found.alone == 8.0
     assert found.fluid == pytest.approx(seconds / devices * (count + 1) / 2)  # 40.4
     assert found.busy == pytest.approx(44.0)
+
+
+WORLDS = {
+    "as planned": Options(),
+    "things break": Options(failures=Failures(node_mtbf_seconds=20_000.0, job_mtbf_seconds=9e4)),
+    "in each other's way": Options(interference=0.2, straggler_share=0.3, start_seconds=30.0),
+}
+
+
+@pytest.mark.parametrize("cluster", ["4x4xv100"])
+@pytest.mark.parametrize("world", WORLDS)
+@settings(max_examples=12, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    load=st.sampled_from([0.3, 1.0, 2.0]),
+    elastic=st.sampled_from([0.0, 0.5, 1.0]),
+    policy=st.sampled_from(["fifo", "srtf", "las", "max_min", "greedy"]),
+)
+def test_no_policy_beats_it(
+    cluster: str, world: str, seed: int, load: float, elastic: float, policy: str
+) -> None:
+    nodes = parse_short(cluster)
+    trace = generate(25, nodes.devices, load, elastic, seed)
+    setting = Setting(trace=trace, cluster=nodes, cluster_name=cluster, options=WORLDS[world])
+    found = summarise(run(setting, policy, lambda _: None))
+    assert found["completed"] > 0
+    assert found["mean_jct_over_bound"] >= 1 - 1e-9
 
 
 def test_the_origin_of_time_does_not_matter() -> None:

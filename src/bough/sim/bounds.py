@@ -70,24 +70,26 @@ def mean_bound(submit: Floats, fastest: Floats, least: Floats, devices: int) -> 
 
 def _mean_completion(release: Floats, seconds: Floats) -> float:
     """Mean of completion minus release on one machine, shortest remaining first."""
-    total = sum(stop for _, _, stop, last in _one_machine(release, seconds, remaining=True) if last)
-    return float(total - release.sum()) / len(release)
+    came, total = release.tolist(), 0.0
+    for job, start, worked, last in _one_machine(release, seconds, remaining=True):
+        if last:
+            total += start - came[job] + worked
+    return total / len(came)
 
 
 def _mean_busy_time(release: Floats, seconds: Floats) -> float:
     """Mean of mean busy time minus release on one machine, shortest first."""
-    need = seconds.tolist()
-    total = 0.0
-    for job, start, stop, _ in _one_machine(release, seconds, remaining=False):
-        share = (stop - start) / need[job] if need[job] > 0 else 1.0
-        total += share * (start + stop) / 2
-    return (total - float(release.sum())) / len(release)
+    came, need, total = release.tolist(), seconds.tolist(), 0.0
+    for job, start, worked, _ in _one_machine(release, seconds, remaining=False):
+        share = worked / need[job] if need[job] > 0 else 1.0
+        total += share * (start - came[job] + worked / 2)
+    return total / len(came)
 
 
 def _one_machine(
     release: Floats, seconds: Floats, *, remaining: bool
 ) -> Iterator[tuple[int, float, float, bool]]:
-    """Who has the machine: (job, from, to, whether it is done then); releases must ascend.
+    """Who has the machine: (job, from when, for how long, whether it is done); releases ascend.
 
     The job with the least remaining seconds goes first, or the one with the least in total.
     """
@@ -103,10 +105,10 @@ def _one_machine(
         key, job = heappop(waiting)
         until = arrivals[arrived] if arrived < count else float("inf")
         if now + left[job] <= until:
-            yield job, now, now + left[job], True
+            yield job, now, left[job], True
             now += left[job]
         else:
-            yield job, now, until, False
+            yield job, now, until - now, False
             left[job] -= until - now
             heappush(waiting, (left[job] if remaining else key, job))
             now = until
