@@ -7,10 +7,21 @@ from typing import Any
 
 from bough.core import model as m
 from bough.core.jobs import Job
+from bough.core.learning import expected_work, forget, learn_rate, learn_work
 from bough.core.reason import BUSY, DEPENDENCY, HELD, KIND, NONE, TOO_BIG
 from bough.core.settle import reconcile
 from bough.core.state import (
-    CLS, LEFT, MUST, NAN, POOL, QUEUE, RATE, READY, SINCE, SIZE, NodeBook, State,
+    CLS,
+    LEFT,
+    MUST,
+    NAN,
+    POOL,
+    QUEUE,
+    READY,
+    SINCE,
+    SIZE,
+    NodeBook,
+    State,
 )  # fmt: skip
 
 INFINITY = m.INFINITY
@@ -56,11 +67,13 @@ def add_row(state: State, job: Job, at: float) -> None:
     queue = 0 if state.queues.trivial else state.queues.index(spec.queue)
     guaranteed = int(spec.service == "guaranteed")
     wish_speed = state.classes.speed(cls, most)
+    guess = 0.0 if spec.estimate_seconds else expected_work(state, spec)
     state.table.add(
         job,
         (job.serial, cls, 0, least, most, least, most, 0, spec.priority, queue, pool, most, 0, 1,
          guaranteed, user, NONE),
-        (at, at, NAN, NAN, 0.0, left, 0.0, deadline, 0.0, 1.0, spec.max_run_seconds, wish_speed),
+        (at, at, NAN, NAN, 0.0, left, 0.0, deadline, 0.0, 1.0, spec.max_run_seconds, wish_speed,
+         0.0, guess),
     )  # fmt: skip
 
 
@@ -130,6 +143,8 @@ def end(state: State, job: Job, how: Any, reason: str = "") -> None:
     if not state.table.wi[READY, row]:
         state.unready -= 1
     state.musts -= int(state.table.wi[MUST, row])
+    if state.fits:
+        forget(state, job)
     state.table.remove(row)
     del state.jobs[job.id]
     job.moves("end")
@@ -213,6 +228,7 @@ def exited(state: State, event: m.Exited) -> None:
     if job is None or event.epoch != job.epoch or job.state == "waiting":
         return
     if event.why == "done":
+        learn_work(state, job)
         end(state, job, "done")
         return
     if event.why == "failed":
@@ -243,8 +259,8 @@ def progressed(state: State, event: m.Progressed) -> None:
         state.set_size(row, int(state.table.wi[SIZE, row]))
         wf[LEFT, row] = max(event.left, 0.0)
         wf[SINCE, row] = state.now
-    if event.rate is not None and event.size == int(state.table.wi[SIZE, row]):
-        wf[RATE, row] = event.rate
+    if event.rate is not None and event.size > 0 and event.rate > 0:
+        learn_rate(state, job, event.size, event.rate)
 
 
 def node_up(state: State, event: m.NodeUp) -> None:

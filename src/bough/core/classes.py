@@ -15,6 +15,8 @@ class ClassTable:
     def __init__(self) -> None:
         self._index: dict[Key, int] = {}
         self._keys: list[Key] = []
+        #: Numbers of classes that are no longer used.
+        self._spare: list[int] = []
         self._made: Classes | None = None
 
     def number(self, sizes: tuple[int, ...], speed: tuple[float, ...]) -> int:
@@ -26,6 +28,21 @@ class ClassTable:
             self._keys.append(key)
             self._made = None
         return found
+
+    def own(self, sizes: tuple[int, ...], speed: tuple[float, ...]) -> int:
+        """A class for one job alone; to be released when the job ends or its class changes."""
+        self._made = None
+        if not self._spare:
+            self._keys.append((sizes, speed))
+            return len(self._keys) - 1
+        number = self._spare.pop()
+        self._keys[number] = (sizes, speed)
+        return number
+
+    def release(self, number: int) -> None:
+        """A class of `own` is no longer used; its number will be given out again."""
+        self._spare.append(number)
+        self._spare.sort(reverse=True)
 
     def sizes(self, number: int) -> tuple[int, ...]:
         """Allowed sizes of a class."""

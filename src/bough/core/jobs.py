@@ -137,9 +137,11 @@ class Jobs:
     weight = FloatColumn(9, "weight of the job among others of its queue")
     max_run = FloatColumn(10, "seconds it may run at most")
     wish_speed = FloatColumn(11, "believed work per second at its wished size")
+    done_until = FloatColumn(12, "believed work done up to `since`")
+    guess = FloatColumn(13, "work expected of a job without an estimate, from jobs that ended")
 
     INTS = 17
-    FLOATS = 12
+    FLOATS = 14
 
     def __init__(
         self,
@@ -165,6 +167,23 @@ class Jobs:
     def left(self) -> npt.NDArray[np.float64]:
         """Estimated work left now (device-seconds on one device)."""
         return np.maximum(self.left_at - self.rate * (self.now - self.since), 0.0)
+
+    def done(self) -> npt.NDArray[np.float64]:
+        """Believed work done so far."""
+        return self.done_until + self.rate * (self.now - self.since)
+
+    def left_or_guess(self) -> npt.NDArray[np.float64]:
+        """Estimated work left; without an estimate, what is left of the guess.
+
+        A job that outlives the guess is expected to go on for half of what it has done: run
+        times of training jobs are long-tailed, so the longer one ran, the longer it still will.
+        """
+        left = self.left()
+        unknown = np.isinf(left)
+        if unknown.any():
+            done = self.done()
+            left = np.where(unknown, np.maximum(self.guess - done, done / 2), left)
+        return left
 
     def ran(self) -> npt.NDArray[np.float64]:
         """Seconds spent running so far."""

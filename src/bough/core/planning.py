@@ -9,6 +9,7 @@ import numpy as np
 
 from bough.core import share
 from bough.core.jobs import Jobs
+from bough.core.learning import forget
 from bough.core.model import INFINITY
 from bough.core.policy import Bools, Ints, Plan, Policy, QueueShare, View
 from bough.core.reason import NUMBER, POLICY
@@ -203,6 +204,8 @@ def set_pool(state: State, row: int, pool: int) -> None:
     """Move a waiting job to another kind of device, with the speeds believed there."""
     table = state.table
     table.wi[POOL, row] = pool
+    if state.fits:
+        forget(state, table.items[row])
     table.wi[CLS, row] = state.class_for(table.items[row].spec, pool)
 
 

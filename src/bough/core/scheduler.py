@@ -12,7 +12,7 @@ from bough.core import model as m
 from bough.core import snapshot
 from bough.core.apply import HANDLERS, stop_for_good
 from bough.core.planning import BadPlan, draft, expire_locks
-from bough.core.policy import Policy, View
+from bough.core.policy import Ints, Policy, View
 from bough.core.queues import QueueTree
 from bough.core.reason import Reason, explain
 from bough.core.repack import repack
@@ -62,7 +62,10 @@ class Scheduler:
         state.out = []
         # 1. What happened.
         for event in events:
-            state.now = max(state.now, event.at)
+            if event.at > state.now:
+                if not state.queues.trivial:
+                    state.queues.charge(event.at, self._used())
+                state.now = event.at
             if self._admits and type(event) is m.Submitted and not self._admit(event):
                 continue
             HANDLERS[type(event)](state, event)
@@ -109,6 +112,13 @@ class Scheduler:
             state.out.append(m.Ended(event.id, 0, "rejected", verdict.code))
         return verdict.accepted
 
+    def _used(self) -> Ints:
+        """Devices held by each queue's own jobs."""
+        table = self.state.table
+        count = len(self.state.queues.names)
+        used: Ints = np.bincount(table.queue, weights=table.size, minlength=count).astype(np.int64)
+        return used
+
     def _expire(self) -> None:
         """Locks that are lifted, run times that are over, plans that time has aged."""
         state = self.state
@@ -131,11 +141,6 @@ class Scheduler:
     def _decide(self) -> None:
         """Ask the policy, prove on the tree that it fits, and only then tell the bodies."""
         state = self.state
-        if not state.queues.trivial:
-            used = np.bincount(
-                state.table.queue, weights=state.table.size, minlength=len(state.queues.names)
-            )
-            state.queues.charge(state.now, used.astype(np.int64))
         expire_locks(state)
         blocked: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
         failed: dict[int, int] = {}
@@ -171,7 +176,7 @@ class Scheduler:
         if state.limits:
             wake = min(wake, state.limits[0][0])
         if not state.queues.trivial:
-            wake = min(wake, state.queues.next_change(state.now))
+            wake = min(wake, state.queues.next_change(state.now, self._used()))
         if self.round_seconds and (state.replan or wake < m.INFINITY):
             every = self.round_seconds
             wake = max(wake, state.now) if not state.replan else state.now + 1e-9

@@ -6,8 +6,11 @@ from typing import Any
 
 import msgspec
 
+from bough.core.fitting import OnlineFit
 from bough.core.jobs import Job, Seats
+from bough.core.learning import adopt
 from bough.core.model import JobSpec, Node, Place
+from bough.core.prior import Mean
 from bough.core.state import CLS, MUST, POOL, READY, NodeBook, State
 
 VERSION = 1
@@ -32,6 +35,8 @@ class JobImage(msgspec.Struct, frozen=True):
     waits_for: tuple[str, ...]
     ints: tuple[int, ...]
     floats: tuple[float, ...]
+    #: Rates seen, by size, if the job reported any.
+    rates: dict[int, Mean] | None
 
 
 class NodeImage(msgspec.Struct, frozen=True):
@@ -61,6 +66,7 @@ class Image(msgspec.Struct, frozen=True):
     locks: tuple[tuple[float, int], ...]
     limits: tuple[tuple[float, int, int], ...]
     queues: Any
+    prior: Any
 
 
 def encode(state: State, plan_wake_at: float) -> bytes:
@@ -73,6 +79,7 @@ def encode(state: State, plan_wake_at: float) -> bytes:
             place(job.held), place(job.leaving), job.seats, job.failures, job.held_by_user, job.ends_as,
             tuple(sorted(job.waits_for)), tuple(table.wi[:, row].tolist()),
             tuple(table.wf[:, row].tolist()),
+            state.fits[job.serial].seen if job.serial in state.fits else None,
         )
         for row, job in enumerate(table.items)
     )  # fmt: skip
@@ -84,6 +91,7 @@ def encode(state: State, plan_wake_at: float) -> bytes:
         VERSION, state.now, plan_wake_at, state.next_serial, state.replan,
         state.special_causes, state.refused, nodes, jobs, tuple(state.pending), state.ended, state.users, tuple(state.locks),
         tuple(state.limits), state.queues.state(),
+        state.speedups.prior.state(),
     )  # fmt: skip
     return msgspec.msgpack.encode(image)
 
@@ -99,6 +107,7 @@ def restore(state: State, data: bytes) -> float:
     state.special_causes = image.special_causes
     state.ended, state.users = dict(image.ended), dict(image.users)
     state.queues.restore(image.queues)
+    state.speedups.prior.restore(image.prior)
     for n in image.nodes:
         _restore_node(state, n)
     for j in image.jobs:
@@ -137,6 +146,10 @@ def _restore_job(state: State, image: JobImage) -> None:
     row = state.table.add(job, image.ints, image.floats)
     wi = state.table.wi
     wi[CLS, row] = state.class_for(job.spec, int(wi[POOL, row]))
+    if image.rates is not None:
+        fit = state.fits[job.serial] = OnlineFit(state.curve_for(job.spec, int(wi[POOL, row])))
+        fit.seen = dict(image.rates)
+        adopt(state, job, row)
     state.unready += int(not wi[READY, row])
     state.musts += int(wi[MUST, row])
     state.jobs[job.id] = job

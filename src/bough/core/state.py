@@ -8,12 +8,13 @@ from typing import Any, Final
 import numpy as np
 
 from bough.core.classes import ClassTable
+from bough.core.fitting import OnlineFit
 from bough.core.gangs import Gang, RoleAsk
 from bough.core.jobs import Job, Jobs, JobTable, Seats, Slots
 from bough.core.model import INFINITY, Command, JobSpec, Node
 from bough.core.queues import QueueTree
 from bough.core.reason import BUSY
-from bough.core.speedup import SpeedBook
+from bough.core.speedup import Curve, SpeedBook
 from bough.core.topology import Topology
 
 I: Final = {name: c.row for name, c in vars(Jobs).items() if getattr(c, "whole", None) is True}
@@ -25,7 +26,9 @@ POOL, WISH, READY, CAUSE, QUEUE = (I[n] for n in ("pool", "wish", "ready", "caus
 SINCE, BEGUN, RUN_SINCE, ATTAINED = (
     F[n] for n in ("since", "begun", "run_since", "attained_until")
 )
-LEFT, RATE, RAN, WISH_SPEED = (F[n] for n in ("left_at", "rate", "ran_until", "wish_speed"))
+LEFT, RATE, RAN, WISH_SPEED, DONE = (
+    F[n] for n in ("left_at", "rate", "ran_until", "wish_speed", "done_until")
+)
 NAN = float("nan")
 #: Speed of a job that, as far as we know, cannot run at any of its sizes.
 TINY = 1e-9
@@ -55,6 +58,8 @@ class State:
         #: What was asked of the speed-ups before, and the class that came of it.
         self.known_classes: dict[Any, int] = {}
         self.table = JobTable()
+        #: Corrections of the curves of jobs that reported their rates, by serial number.
+        self.fits: dict[int, OnlineFit] = {}
         self.jobs: dict[str, Job] = {}
         self.nodes: dict[str, NodeBook] = {}
         #: How jobs ended, for those that depend on them.
@@ -98,7 +103,9 @@ class State:
         if elapsed and old:
             wf[ATTAINED, row] += old * elapsed
             wf[RAN, row] += elapsed
-            left = float(wf[LEFT, row]) - float(wf[RATE, row]) * elapsed
+            done = float(wf[RATE, row]) * elapsed
+            wf[DONE, row] += done
+            left = float(wf[LEFT, row]) - done
             wf[LEFT, row] = left if left > 0.0 else 0.0
         wf[SINCE, row] = now
         wi[SIZE, row] = size
@@ -167,6 +174,11 @@ class State:
             return tuple(range(len(kinds)))
         return tuple(kinds.index(k) for k in spec.kinds if k in kinds)
 
+    def curve_for(self, spec: JobSpec, pool: int) -> Curve:
+        """What is believed of such jobs on that pool before any of them reported a rate."""
+        kinds = self.topology.kinds
+        return self.speedups.curve(spec.model, spec.batch, kinds[pool] if pool < len(kinds) else "")
+
     def class_for(self, spec: JobSpec, pool: int) -> int:
         """The class of the job on that pool: its sizes and how fast we believe it runs on them."""
         kinds = self.topology.kinds
@@ -174,7 +186,7 @@ class State:
         key = (spec.devices, spec.roles, spec.model, spec.batch, kind)
         found = self.known_classes.get(key)
         if found is None:
-            curve = self.speedups.curve(spec.model, spec.batch, kind)
+            curve = self.curve_for(spec, pool)
             sizes = tuple(s for s in spec.sizes() if curve.at(s) > 0.0) or spec.sizes()[:1]
             found = self.classes.number(sizes, tuple(curve.at(s) or TINY for s in sizes))
             self.known_classes[key] = found

@@ -209,7 +209,7 @@ class World:
             return
         job.rate = rate = self.rate(job)
         target, what = job.work, FINISH
-        if job.crash_at < target:
+        if job.crash_at <= target:
             target, what = job.crash_at, CRASH
         begin = job.ready if job.ready > now else now
         left = target - job.done

@@ -1,0 +1,56 @@
+"""What running jobs teach: how fast each really is, and how much work jobs of its sort need."""
+
+from __future__ import annotations
+
+from bough.core.fitting import OnlineFit
+from bough.core.jobs import Job
+from bough.core.model import JobSpec
+from bough.core.state import CLS, DONE, RATE, SINCE, SIZE, WISH_SPEED, State
+
+#: A measured rate that differs from the believed one by less than this teaches nothing new.
+SURPRISE = 0.02
+
+
+def expected_work(state: State, spec: JobSpec) -> float:
+    """Work of a job nobody gave an estimate for, by model and user."""
+    return state.speedups.prior.expect_seconds(spec.model, spec.user)
+
+
+def learn_work(state: State, job: Job) -> None:
+    """A job reached its end: so much work was it."""
+    row, wf = state.table.row(job), state.table.wf
+    work = float(wf[DONE, row] + wf[RATE, row] * (state.now - wf[SINCE, row]))
+    if work > 0.0:
+        state.speedups.prior.observe(job.spec.model, job.spec.user, work)
+
+
+def learn_rate(state: State, job: Job, size: int, rate: float) -> None:
+    """A job reported its rate: correct what is believed of it at every size."""
+    row, table = state.table.row(job), state.table
+    believed = state.classes.speed(int(table.wi[CLS, row]), size)
+    if abs(rate - believed) <= SURPRISE * believed and job.serial not in state.fits:
+        return
+    fit = state.fits.get(job.serial)
+    if fit is None:
+        fit = state.fits[job.serial] = OnlineFit(state.curve_for(job.spec, int(table.pool[row])))
+    else:
+        state.classes.release(int(table.wi[CLS, row]))
+    fit.add(size, rate)
+    adopt(state, job, row)
+    if size == int(table.wi[SIZE, row]):
+        table.wf[RATE, row] = rate
+
+
+def adopt(state: State, job: Job, row: int) -> None:
+    """Let the job have a class of its own by its corrected curve."""
+    table, sizes = state.table, state.classes.sizes(int(state.table.wi[CLS, row]))
+    curve = state.fits[job.serial].curve(sizes)
+    speed = tuple(curve.at(s) for s in sizes)
+    table.wi[CLS, row] = state.classes.own(sizes, speed)
+    table.wf[WISH_SPEED, row] = speed[-1]
+
+
+def forget(state: State, job: Job) -> None:
+    """The job is over: its corrections served only itself."""
+    if state.fits.pop(job.serial, None) is not None:
+        state.classes.release(int(state.table.wi[CLS, state.table.row(job)]))
