@@ -11,13 +11,14 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from bough.core.cluster import DEVICES_MAX, NODES_MAX, Cluster, parse_short
+from bough.core.cluster import DEVICES_MAX, Cluster, parse_short
 from bough.core.inventory import CLUSTER
 from bough.core.model import DeviceHealth, Event, Node, NodeDrained, NodeUp
 from bough.core.units import parse_indices, parse_rate, parse_size, shown
 from bough.errors import InputError
 from bough.located import COUNT_MAX, Field, near, parse_documents, read_text, shown_path
 
+NODES_MAX: Final = 100_000
 LEVELS_MAX: Final = 12
 #: What a node is; written at a domain or at the top, it is so for every node below.
 NODE_FIELDS: Final = ("kind", "devices", "cpus", "memory", "labels")
@@ -236,7 +237,8 @@ def _levels(top: Field) -> tuple[str, ...]:
     if field is None or field.empty:
         for name, entry in entries.items():
             if entry.is_list and name not in TAKEN and name not in _spellings("node"):
-                raise entry.error("is no level yet", f"write levels: [{name.rstrip('s')}, node]")
+                level = name.rstrip("s") if _LEVEL.fullmatch(name) else "rack"
+                raise entry.error("is no level yet", f"write levels: [{level}, node]")
         return ("node",)
     names = field.labels()
     for name in names:

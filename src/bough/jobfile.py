@@ -26,7 +26,7 @@ from bough.core.units import (
     shown,
 )
 from bough.errors import InputError
-from bough.joborder import check_order
+from bough.joborder import resolve
 from bough.located import LABEL, Field, is_label, parse_documents, read_text, shown_path
 
 #: Jobs in one file, counting each member of an array.
@@ -55,19 +55,18 @@ def read_jobs(path: str | Path, *, now: float, zone: tzinfo) -> list[JobSpec]:
 def parse_jobs(text: str, *, now: float, zone: tzinfo, file: str | None = None) -> list[JobSpec]:
     """The same from a text."""
     present = Present(now, zone)
-    jobs: list[JobSpec] = []
     written: list[tuple[Field, list[JobSpec]]] = []
+    count = 0
     for document in parse_documents(text, file):
         for field in document.items():
             made = _jobs(field, present)
-            if len(jobs) + len(made) > JOBS_MAX:
+            count += len(made)
+            if count > JOBS_MAX:
                 raise field.error(f"brings the file over {JOBS_MAX} jobs")
-            jobs += made
             written.append((field, made))
-    if not jobs:
+    if not written:
         raise InputError("has no job", file=file, hint="a job needs at least a name")
-    check_order(written)
-    return jobs
+    return resolve(written)
 
 
 # ---------------------------------------------------------------------------------- one job
@@ -182,6 +181,8 @@ def _roles(field: Field) -> tuple[Role, ...]:
             raise part.error(f"a role called {shown(role.name)} stands above")
         seen.add(role.name)
         if role.count.min < role.count.max:
+            if not role.devices:
+                raise part.error("without devices a role cannot have a range of counts")
             if elastic:
                 raise part.error(f"only one role may have a range of counts, as {elastic} has")
             elastic = role.name
@@ -248,6 +249,8 @@ def _topology(field: Field) -> Wish:
         mode, level = match[1], match[2] or ""
     if mode == "require" and not level:
         raise field.error("require needs a level", "like require rack")
+    if mode == "spread" and level:
+        raise field.error("spread takes no level", "it puts workers as far apart as possible")
     return msgspec.convert({"mode": mode, "level": level}, Wish)
 
 
@@ -255,7 +258,10 @@ def _after(field: Field) -> tuple[After, ...]:
     """Names of jobs that must succeed first, or mappings that say which end is waited for."""
     if not field.is_list and not field.is_mapping:
         return tuple(After(job=name) for name in field.labels())
-    return tuple(_one_after(item) for item in field.items())
+    found = tuple(_one_after(item) for item in field.items())
+    if len({after.job for after in found}) < len(found):
+        raise field.error("names a job twice")
+    return found
 
 
 def _one_after(field: Field) -> After:

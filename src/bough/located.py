@@ -22,7 +22,7 @@ from bough.errors import InputError, nearest
 T = TypeVar("T")
 
 BYTES_MAX: Final = 16 * 2**20
-NODES_MAX: Final = 1_000_000
+NODES_MAX: Final = 300_000
 DEPTH_MAX: Final = 40
 LABEL_MAX: Final = 200
 #: The nearest name is looked for among this many, and all are listed if that is not longer.
@@ -374,7 +374,7 @@ def _unparsed(error: yaml.YAMLError, text: str, file: str | None) -> InputError:
     line = mark.line + 1
     lines = text.splitlines()
     letter = lines[mark.line][mark.column : mark.column + 1] if mark.line < len(lines) else ""
-    if "cannot start any token" in problem and letter == "\t":
+    if "tab character" in problem or ("cannot start any token" in problem and letter == "\t"):
         return InputError("is indented by a tab", file=file, line=line, hint="use spaces")
     if "cannot start any token" in problem:
         what = f"a value cannot begin with {letter!r}"
