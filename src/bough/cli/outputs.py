@@ -92,8 +92,8 @@ def write_jobs(file: Path, records: Sequence[RunRecord]) -> None:
 
 def flat(row: Row) -> list[Any]:
     """The cells of a job's row; lists as `when:devices` and `cause:seconds`, by spaces."""
-    sizes = " ".join(f"{when:g}:{size}" for when, size in row["sizes"])
-    waits = " ".join(f"{cause}:{seconds:g}" for cause, seconds in row["waits"].items())
+    sizes = " ".join(f"{when:.10g}:{size}" for when, size in row["sizes"])
+    waits = " ".join(f"{cause}:{seconds:.10g}" for cause, seconds in row["waits"].items())
     return list((row | {"sizes": sizes, "waits": waits}).values())
 
 

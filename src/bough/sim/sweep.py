@@ -173,9 +173,12 @@ def averages(rows: Iterable[Row]) -> list[Row]:
 def _means(group: list[Row]) -> Row:
     """Of every number the mean over those rows that have it, and of the mean JCT the spread."""
     found: Row = {}
-    for name in group[0].keys() - {"load", "policy", "seed", "waits_seconds"}:
+    for name in group[0]:
+        if name in ("load", "policy", "seed", "waits_seconds"):
+            continue
         values = [row[name] for row in group if row[name] is not None]
         found[name] = float(np.mean(values)) if values else None
-    jct = [row["mean_jct_seconds"] for row in group if row["mean_jct_seconds"] is not None]
-    found["deviation_mean_jct_seconds"] = float(np.std(jct, ddof=1)) if len(jct) > 1 else None
-    return {name: found[name] for name in sorted(found)}
+        if name == "mean_jct_seconds":
+            spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
+            found["deviation_mean_jct_seconds"] = spread
+    return found
