@@ -1,6 +1,6 @@
-"""Compiled twins of the inner loops of share.py, for those who installed the extra `fast`.
+"""Compiled twins of the loops in order.py and climb.py, for who installed the extra `fast`.
 
-Each does exactly what its numpy twin does (tests compare them); share.use_compiled chooses.
+Each does exactly what its numpy twin does (tests compare them); fast.use_compiled chooses.
 The signatures are spelt out, so that importing this module compiles, or finds in the cache,
 everything at once, and no decision waits for a compiler.
 """
@@ -20,7 +20,7 @@ _pair = types.UniTuple(int64, 2)  # type: ignore[no-untyped-call]
 
 @njit(int64[::1](_row, int64, _row, types.boolean), cache=True)
 def fit_in_order(size: Ints, devices: int, order: Ints, skip: bool) -> Ints:
-    """Twin of share.fit_in_order; an empty order is that of the rows."""
+    """Twin of order.fit_in_order; an empty order is that of the rows."""
     granted = np.zeros(len(size), np.int64)
     for k in range(len(size)):
         i = order[k] if len(order) else k
@@ -79,7 +79,7 @@ def take_levels(climbers: Ints, free: int, reached: Ints, steps: Ints) -> tuple[
 def climb(
     order: Ints, owner: Ints, lo: Ints, hi: Ints, free: int, rungs: Ints, steps: Ints
 ) -> Ints:
-    """Twin of share._climb; empty when some bound lies between rungs.
+    """Twin of climb.climb; empty when some bound lies between rungs.
 
     `steps` holds the owner, the cost, the rung and the level of every step.
     """

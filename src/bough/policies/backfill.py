@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from bough.core.model import INFINITY
+from bough.core.order import CHUNK, stable_order
 from bough.core.policy import Bools, Floats, Ints, Plan, Policy, View
-from bough.core.share import CHUNK, fit_in_order, in_order, stable_order, wished
+from bough.core.share import fit_in_order, in_order, wished
+
+#: An estimate passed by this much was wrong, and says nothing any more.
+GRACE_SECONDS = 1.0
 
 
 class Backfill(Policy, frozen=True):
@@ -18,10 +22,10 @@ class Backfill(Policy, frozen=True):
     that, or takes only devices the head will leave over; nothing is preempted.
     Ours: an estimate is bounded by the job's longest run time; where nothing is known it is
     infinite, so that such jobs only fill what the head leaves over, and nothing passes a head
-    whose start cannot be foretold.
+    whose start cannot be foretold. An estimate that has been passed is unknown.
     """
 
-    #: Estimate for jobs that have none.
+    #: Run time to expect of jobs without an estimate.
     unknown_seconds: float = INFINITY
 
     def plan(self, view: View) -> Plan:
@@ -32,8 +36,12 @@ class Backfill(Policy, frozen=True):
         free = view.devices - int(granted.sum())
         refused = granted[order] < size[order]
         head = int(refused.argmax()) if len(refused) else 0
+        wake_at = INFINITY
         if free and head + 1 < len(order) and refused[head]:
-            start, spare = self._reservation(view, granted, int(size[order[head]]), free)
+            running = granted.nonzero()[0]
+            seconds = self._seconds(view, running)
+            wake_at = view.now + float(seconds.min(initial=INFINITY)) + GRACE_SECONDS
+            start, spare = _reservation(granted[running], seconds, int(size[order[head]]), free)
             line = order[head + 1 :] if start < INFINITY else order[:0]
             for begin in range(0, len(line), CHUNK):
                 rows = line[begin : begin + CHUNK]
@@ -42,33 +50,36 @@ class Backfill(Policy, frozen=True):
                 granted[rows[got]] = size[rows[got]]
                 if not free:
                     break
-        return Plan(granted, order=order)
+        return Plan(granted, order=order, wake_at=wake_at)
 
     def _seconds(self, view: View, rows: Ints) -> Floats:
         """How long each of these jobs will run from now on, at most."""
         jobs = view.jobs
-        speed = np.where(jobs.size[rows] > 0, jobs.rate[rows], jobs.wish_speed[rows])
+        running = jobs.size[rows] > 0
+        speed = np.where(running, jobs.rate[rows], jobs.wish_speed[rows])
         left = jobs.left_at[rows] - jobs.rate[rows] * (view.now - jobs.since[rows])
         seconds = np.full(len(rows), INFINITY)
-        np.divide(np.maximum(left, 0.0), speed, out=seconds, where=speed > 0)
-        seconds[seconds == INFINITY] = self.unknown_seconds
-        allowed = jobs.max_run[rows] - jobs.ran()[rows]
-        np.minimum(seconds, np.maximum(allowed, 0.0), out=seconds)
-        return seconds
+        np.divide(left, speed, out=seconds, where=speed > 0)
+        ran = jobs.ran()[rows]
+        unknown = seconds == INFINITY
+        seconds[unknown] = self.unknown_seconds - ran[unknown]
+        bound = jobs.max_run[rows] - ran
+        for end in (seconds, bound):
+            end[running & (end <= -GRACE_SECONDS)] = INFINITY
+        np.minimum(seconds, bound, out=seconds)
+        return np.where(running, seconds, np.maximum(seconds, 0.0))
 
-    def _reservation(self, view: View, granted: Ints, need: int, free: int) -> tuple[float, int]:
-        """In how many seconds the head can start, and how many devices it then leaves over."""
-        running = granted.nonzero()[0]
-        seconds = self._seconds(view, running)
-        soonest = stable_order(seconds)
-        seconds = seconds[soonest]
-        will_be_free = free + granted[running[soonest]].cumsum()
-        at = int(will_be_free.searchsorted(need))
-        if at == len(running):
-            return INFINITY, 0
-        # Whatever ends at the same moment is free as well.
-        last = int(seconds.searchsorted(seconds[at], "right")) - 1
-        return float(seconds[at]), int(will_be_free[last]) - need
+
+def _reservation(size: Ints, seconds: Floats, need: int, free: int) -> tuple[float, int]:
+    """In how many seconds the head can start, and how many devices it then leaves over."""
+    soonest = stable_order(seconds)
+    seconds, will_be_free = seconds[soonest], free + size[soonest].cumsum()
+    at = int(will_be_free.searchsorted(need))
+    if at == len(size):
+        return INFINITY, 0
+    # Whatever ends at the same moment is free as well.
+    last = int(seconds.searchsorted(seconds[at], "right")) - 1
+    return float(seconds[at]), int(will_be_free[last]) - need
 
 
 def _slip_in(size: Ints, ends_before: Bools, free: int, spare: int) -> tuple[Ints, int, int]:

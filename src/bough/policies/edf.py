@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bough.core.ladder import peaks
 from bough.core.policy import Plan, Policy, View
-from bough.core.share import fill_in_order, in_order
+from bough.core.share import fill_in_order, in_order, peaks
 
 
 class Edf(Policy, frozen=True):

@@ -1,0 +1,146 @@
+"""What every policy must hold to: subclass PolicyContract, name yours, and run pytest.
+
+class TestMine(PolicyContract):
+    policies = (Mine(), Mine(knob=3))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+from bough.core.jobs import Jobs
+from bough.core.policy import Ints, Plan, Policy, View
+from bough.testing.strategies import views
+from bough.testing.views import carried_out, described, granted, make_view
+
+#: The same test runs for every subclass; hypothesis asks to be told that this is meant.
+_SETTINGS = settings(
+    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.differing_executors]
+)
+
+
+def for_all_views(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test for each of the subclass's policies on any view."""
+
+    @_SETTINGS
+    @given(data=st.data())
+    def run(self: PolicyContract, data: st.DataObject) -> None:
+        policy, view = data.draw(st.sampled_from(self.policies)), data.draw(views())
+        note(described(view))
+        test(self, policy, view)
+
+    run.__doc__ = test.__doc__
+    return run
+
+
+class PolicyContract:
+    """The rules of bough.core.policy as tests, for policies that look at one kind of device."""
+
+    #: The policy with the knobs worth testing.
+    policies: ClassVar[tuple[Policy, ...]] = ()
+    #: Jobs get the size they wish or nothing, instead of anything from their least on.
+    at_wish: ClassVar[bool] = False
+    #: No job waits while enough devices for any of the jobs are idle.
+    work_conserving: ClassVar[bool] = True
+    #: Nor while enough devices for this job are idle.
+    passes_over: ClassVar[bool] = False
+    #: Once carried out, a plan stays the same until its `wake_at` if nothing happens.
+    settles: ClassVar[bool] = True
+
+    @for_all_views
+    def test_plan_keeps_to_the_rules(self, policy: Policy, view: View) -> None:
+        """Sizes are allowed, within bounds and devices; who may not be parked is not."""
+        plan = as_plan(policy.plan(view))
+        jobs = view.jobs
+        assert plan.sizes.dtype == np.int64
+        assert plan.sizes.shape == (jobs.n,)
+        sizes = granted(policy, view)
+        assert sizes.sum() <= view.devices
+        for i in range(jobs.n):
+            allowed = view.classes.sizes[jobs.cls[i]].tolist()
+            assert plan.sizes[i] in allowed
+            assert sizes[i] in allowed
+            assert sizes[i] == 0 or jobs.lo[i] <= sizes[i] <= jobs.hi[i]
+            assert sizes[i] > 0 or not jobs.must[i]
+        if plan.order is not None:
+            assert sorted(plan.order.tolist()) == list(range(jobs.n))
+        assert plan.wake_at > view.now
+        assert all(0 <= row < jobs.n for row in plan.reasons)
+
+    @for_all_views
+    def test_same_view_same_plan(self, policy: Policy, view: View) -> None:
+        """No clock, no chance, no memory; and it does not matter where the columns lie."""
+        kept = view.jobs.ints.copy(), view.jobs.floats.copy()
+        first, again = as_plan(policy.plan(view)), as_plan(policy.plan(view))
+        assert_same(first, again)
+        assert np.array_equal(kept[0], view.jobs.ints), "the view was written to"
+        assert np.array_equal(kept[1], view.jobs.floats, equal_nan=True), "the view was written to"
+        jobs = view.jobs
+        ints, floats = jobs.ints[:, jobs.pick].copy(), jobs.floats[:, jobs.pick].copy()
+        moved = Jobs(ints, floats, slice(0, jobs.n), jobs.n, jobs.now)
+        assert_same(first, as_plan(policy.plan(elsewhere(view, jobs=moved))))
+
+    @for_all_views
+    def test_devices_are_used(self, policy: Policy, view: View) -> None:
+        """Nobody waits for devices that are idle, as far as the policy declares that."""
+        jobs, sizes = view.jobs, granted(policy, view)
+        idle = view.devices - int(sizes.sum())
+        least = np.maximum(np.minimum(jobs.wish, jobs.hi), jobs.lo) if self.at_wish else jobs.lo
+        waiting = (sizes == 0) & (least > 0)
+        if self.work_conserving and len(least) and idle >= least.max():
+            assert not waiting.any()
+        if self.passes_over:
+            assert not (waiting & (least <= idle)).any()
+
+    @for_all_views
+    def test_plan_settles(self, policy: Policy, view: View) -> None:
+        """A plan that was carried out is the plan, until the moment it names."""
+        if not self.settles:
+            return
+        sizes = granted(policy, view)
+        then = carried_out(view, sizes)
+        assert granted(policy, then).tolist() == sizes.tolist()
+        wait = min(as_plan(policy.plan(then)).wake_at - then.now, 1e6)
+        later = carried_out(view, sizes, after_seconds=wait * 0.999)
+        assert granted(policy, later).tolist() == sizes.tolist()
+
+    def test_nothing_to_do(self) -> None:
+        """No jobs, no sizes; no devices, no jobs."""
+        for policy in self.policies:
+            assert as_plan(policy.plan(make_view(8, []))).sizes.tolist() == []
+
+    def test_knobs_are_plain_data(self) -> None:
+        """Knobs can be written down and read back, and unknown ones are refused."""
+        for policy in self.policies:
+            written: dict[str, Any] = msgspec.to_builtins(policy)
+            assert msgspec.convert(written, type(policy)) == policy
+            try:
+                msgspec.convert(written | {"no such knob": 1}, type(policy))
+            except msgspec.ValidationError:
+                continue
+            raise AssertionError("an unknown knob was accepted")
+
+
+def as_plan(answer: Plan | Ints) -> Plan:
+    """The plan, also where the policy answered with sizes alone."""
+    return answer if isinstance(answer, Plan) else Plan(answer)
+
+
+def assert_same(one: Plan, other: Plan) -> None:
+    """Two plans say the same."""
+    assert one.sizes.tolist() == other.sizes.tolist()
+    assert (one.order is None) == (other.order is None)
+    if one.order is not None and other.order is not None:
+        assert one.order.tolist() == other.order.tolist()
+    assert (one.skip, one.wake_at, one.reasons) == (other.skip, other.wake_at, other.reasons)
+
+
+def elsewhere(view: View, jobs: Jobs) -> View:
+    """The same view of jobs that lie elsewhere."""
+    return View(view.now, view.devices, jobs, view.classes, view.pools, view.pool_names)

@@ -1,0 +1,73 @@
+"""Every built-in policy keeps the contract, at its defaults and at other values of its knobs."""
+
+from __future__ import annotations
+
+from bough.policies import builtin
+from bough.policies.backfill import Backfill
+from bough.policies.drf import Drf
+from bough.policies.edf import Edf
+from bough.policies.fifo import Fifo
+from bough.policies.greedy import Greedy
+from bough.policies.las import Las
+from bough.policies.max_min import MaxMin
+from bough.policies.srsf import Srsf
+from bough.policies.srtf import Srtf
+from bough.testing.policies import PolicyContract
+
+
+class TestBackfill(PolicyContract):
+    policies = (Backfill(), Backfill(unknown_seconds=3600.0))
+    at_wish = True
+
+
+class TestDrf(PolicyContract):
+    policies = (Drf(), Drf(among="queue"), Drf(preempt=True))
+    at_wish = True
+    passes_over = True
+
+
+class TestEdf(PolicyContract):
+    policies = (Edf(), Edf(greedy=True))
+    passes_over = True
+
+
+class TestFifo(PolicyContract):
+    policies = (Fifo(),)
+    at_wish = True
+
+
+class TestFifoPassingOver(PolicyContract):
+    policies = (Fifo(skip=True),)
+    at_wish = True
+    passes_over = True
+
+
+class TestGreedy(PolicyContract):
+    policies = (Greedy(), Greedy(weighted=True))
+
+
+class TestLas(PolicyContract):
+    policies = (Las(), Las(limits=(100.0, 3250.0, 7200.0)))
+    at_wish = True
+    passes_over = True
+
+
+class TestMaxMin(PolicyContract):
+    policies = (MaxMin(), MaxMin(weighted=True))
+
+
+class TestSrsf(PolicyContract):
+    policies = (Srsf(),)
+    at_wish = True
+    passes_over = True
+
+
+class TestSrtf(PolicyContract):
+    policies = (Srtf(),)
+    at_wish = True
+    passes_over = True
+
+
+def test_every_policy_is_tested() -> None:
+    tested = {type(p) for kit in PolicyContract.__subclasses__() for p in kit.policies}
+    assert set(builtin().values()) <= tested
