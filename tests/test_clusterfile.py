@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.writings import ROOT, damaged, one_line_or_fine, texts, trees, why, yaml_blocks
 
-from bough.clusterfile import NODES_MAX, TOP_FIELDS, Site, find_cluster, parse_cluster, read_cluster
-from bough.core.cluster import parse_short
+from bough.clusterfile import NODES_MAX, TOP_FIELDS, find_cluster, parse_cluster, read_cluster
+from bough.core.cluster import Cluster, parse_short
 from bough.core.model import DeviceHealth, Node, NodeDrained, NodeUp
 
 EXAMPLE = ROOT / "examples" / "cluster.yaml"
 NODE = "kind: a100\ndevices: 8\n"
 
 
-def cluster(text: str) -> Site:
+def cluster(text: str) -> Cluster:
     return parse_cluster(text, "c.yaml")
 
 
-def paths(site: Site) -> list[tuple[str, ...]]:
+def paths(site: Cluster) -> list[tuple[str, ...]]:
     return [(*node.path, node.name) for node in site.nodes]
 
 

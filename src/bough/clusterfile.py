@@ -13,7 +13,7 @@ import msgspec
 
 from bough.core.cluster import DEVICES_MAX, Cluster, parse_short
 from bough.core.inventory import CLUSTER
-from bough.core.model import DeviceHealth, Event, Node, NodeDrained, NodeUp
+from bough.core.model import Node
 from bough.core.units import parse_indices, parse_rate, parse_size, shown
 from bough.errors import InputError
 from bough.located import COUNT_MAX, Field, near, parse_documents, read_text, shown_path
@@ -29,42 +29,22 @@ TAKEN: Final = {*TOP_FIELDS, "name", "count", CLUSTER}
 _LEVEL: Final = re.compile(r"(?a)[a-z][a-z0-9_-]{0,39}")
 
 
-class Site(Cluster, frozen=True):
-    """A cluster as it stands: also what of it is broken or being emptied."""
-
-    #: Nodes that take nothing new.
-    drained: tuple[str, ...] = ()
-    #: Node -> numbers of its devices that cannot be used.
-    unhealthy: dict[str, tuple[int, ...]] = msgspec.field(default_factory=dict)
-
-    def events(self, at: float) -> list[Event]:
-        """What a scheduler is to be told so that it knows this cluster."""
-        ups = [NodeUp(at=at, node=node) for node in self.nodes]
-        drains = [NodeDrained(at=at, name=name) for name in self.drained]
-        broken = [
-            DeviceHealth(at=at, name=name, device=device, healthy=False)
-            for name, devices in self.unhealthy.items()
-            for device in devices
-        ]
-        return [*ups, *drains, *broken]
-
-
-def find_cluster(text: str) -> Site:
+def find_cluster(text: str) -> Cluster:
     """The cluster someone means: a file if there is one of this name, else a short form."""
     if text.endswith((".yaml", ".yml", ".json")) or "/" in text or _is_file(text):
         return read_cluster(text)
     try:
-        return _site(parse_short(text))
+        return parse_short(text)
     except ValueError as error:
         raise InputError(str(error), hint="or the name of a YAML file") from None
 
 
-def read_cluster(path: str | Path) -> Site:
+def read_cluster(path: str | Path) -> Cluster:
     """The cluster of a file."""
     return parse_cluster(read_text(path), shown_path(path))
 
 
-def parse_cluster(text: str, file: str | None = None) -> Site:
+def parse_cluster(text: str, file: str | None = None) -> Cluster:
     """The same from a text."""
     documents = parse_documents(text, file)
     if len(documents) != 1:
@@ -72,7 +52,7 @@ def parse_cluster(text: str, file: str | None = None) -> Site:
         raise InputError(what, file=file, hint="write one cluster, like 4x8xh100")
     top = documents[0]
     if not top.is_mapping:
-        return _site(top.read(parse_short))
+        return top.read(parse_short)
     grower = _Grower(_levels(top))
     keys = {key for level in grower.levels for key in _spellings(level)}
     given = top.fields((*TOP_FIELDS, *sorted(keys)))
@@ -84,7 +64,7 @@ def parse_cluster(text: str, file: str | None = None) -> Site:
     inner = _inner(given["inner"], grower) if "inner" in given else {}
     spans = (*grower.levels, *inner, CLUSTER)
     try:
-        return Site(
+        return Cluster(
             levels=grower.levels,
             nodes=tuple(grower.nodes.values()),
             bandwidth=_bandwidth(given["bandwidth"], spans) if "bandwidth" in given else {},
@@ -309,10 +289,6 @@ def _devices(field: Field, devices: int) -> tuple[int, ...]:
     if found and found[-1] >= devices:
         raise field.error(f"device {found[-1]} does not exist: the node has 0 to {devices - 1}")
     return found
-
-
-def _site(cluster: Cluster) -> Site:
-    return Site(levels=cluster.levels, nodes=cluster.nodes)
 
 
 def _is_file(text: str) -> bool:

@@ -6,11 +6,11 @@ import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.core.bodies import Body, devices_of
 
 from bough.core import model as m
 from bough.core.scheduler import Scheduler
 from bough.policies import find
-from tests.core.bodies import Body, devices_of
 
 POLICIES = ("fifo", "srtf", "las", "max_min", "greedy", "fifo(skip=true)", "backfill", "edf", "drf")
 
@@ -63,16 +63,27 @@ class Cluster(RuleBasedStateMachine):
         queue=st.sampled_from(["default", "default", "a", "b"]),
         retries=st.integers(0, 1),
         cpus=st.sampled_from([0.0, 0.0, 1.0]),
+        priority=st.sampled_from([0, 0, 0, 1]),
+        gang=st.booleans(),
+        wish=st.sampled_from(
+            [m.Wish(), m.Wish(), m.Wish(mode="require", level="node"), m.Wish(mode="spread")]
+        ),
     )
     def submit(
         self, least: int, extra: int, wait: float, preemptible: bool, in_place: bool, calm: float,
-        limit: float, after: bool, queue: str, retries: int, cpus: float,
+        limit: float, after: bool, queue: str, retries: int, cpus: float, priority: int,
+        gang: bool, wish: m.Wish,
     ) -> None:  # fmt: skip
         self.now += wait
         self.count += 1
         before = tuple(m.After(job=id, on="any") for id in sorted(self.specs)[-1:] if after)
+        roles = (
+            m.Role(name="ps", devices=0, cpus=1.0),
+            m.Role(name="worker", count=m.Range(min=least, max=least + extra)),
+        )
         spec = m.JobSpec(
             name=f"j{self.count}", devices=m.Range(min=least, max=least + extra),
+            roles=roles if gang and extra % 3 == 0 else (), priority=priority, topology=wish,
             preemptible=preemptible, resize_in_place=in_place, min_run_seconds=calm,
             max_run_seconds=limit, after=before, queue=queue, retries=retries,
             estimate_seconds=10.0 * least, cpus=cpus,
@@ -203,13 +214,14 @@ class Cluster(RuleBasedStateMachine):
             if self.body.runs and not self.body.todo:
                 self.body.leave(min(self.body.runs), self.now, "done")
         state = self.scheduler.state
-        sizes = {kind: 0 for kind in state.topology.kinds}
+        sizes = dict.fromkeys(state.topology.kinds, 0)
         for node in self.nodes:
             sizes[node.kind] += node.devices
         for id in state.jobs:
             least = self.specs[id].sizes()[0]
-            if any(after.job in state.jobs for after in self.specs[id].after):
-                continue
+            spec = self.specs[id]
+            if any(after.job in state.jobs for after in spec.after) or spec.topology.level:
+                continue  # what it waits for never came, or it insists on one node
             assert least > max(sizes.values()), f"{id} never ran: {self.scheduler.why(id)}"
 
     def replay_gives_the_same_commands(self) -> None:

@@ -63,6 +63,7 @@ def add_row(state: State, job: Job, at: float) -> None:
     deadline = INFINITY if spec.deadline is None else spec.deadline
     if spec.deadline_after is not None:
         deadline = min(deadline, at + spec.deadline_after)
+    state.priorities += spec.priority != 0
     user = state.users.setdefault(spec.user, len(state.users))
     queue = 0 if state.queues.trivial else state.queues.index(spec.queue)
     guaranteed = int(spec.service == "guaranteed")
@@ -143,6 +144,7 @@ def end(state: State, job: Job, how: Any, reason: str = "") -> None:
     if not state.table.wi[READY, row]:
         state.unready -= 1
     state.musts -= int(state.table.wi[MUST, row])
+    state.priorities -= job.spec.priority != 0
     if state.fits:
         forget(state, job)
     state.table.remove(row)

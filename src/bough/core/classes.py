@@ -1,4 +1,4 @@
-"""Classes of jobs by allowed sizes and believed speeds, interned so that policies work on tables."""
+"""Classes of jobs by allowed sizes and believed speeds, so that policies work on tables."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ class ClassTable:
         #: Numbers of classes that are no longer used.
         self._spare: list[int] = []
         self._made: Classes | None = None
+        #: The largest size of any class so far.
+        self.widest = 0
 
     def number(self, sizes: tuple[int, ...], speed: tuple[float, ...]) -> int:
         """The class of jobs with these sizes (ascending, without 0) at these speeds."""
@@ -27,6 +29,7 @@ class ClassTable:
             found = self._index[key] = len(self._keys)
             self._keys.append(key)
             self._made = None
+            self.widest = max(self.widest, sizes[-1])
         return found
 
     def own(self, sizes: tuple[int, ...], speed: tuple[float, ...]) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bough.core.inventory import check_levels
-from bough.core.model import Frozen, Node
+from bough.core.model import DeviceHealth, Event, Frozen, Node, NodeDrained, NodeUp
 from bough.core.topology import Topology
 
 FORMS = "8xh100, 4x8xh100, 2 racks of 16x8xa100, 8x8xv100 + 16x4xt4, cpu:8"
@@ -31,6 +31,10 @@ class Cluster(Frozen, frozen=True):
     bandwidth: dict[str, float] = msgspec.field(default_factory=dict)
     #: Levels inside a node: name -> devices in each of its domains.
     inner: dict[str, int] = msgspec.field(default_factory=dict)
+    #: Nodes that take nothing new.
+    drained: tuple[str, ...] = ()
+    #: Node -> numbers of its devices that cannot be used.
+    unhealthy: dict[str, tuple[int, ...]] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_levels(tuple(name for name in self.levels if name not in self.inner), self.inner)
@@ -47,12 +51,27 @@ class Cluster(Frozen, frozen=True):
         """Devices of all kinds."""
         return sum(node.devices for node in self.nodes)
 
+    def tree(self) -> Topology:
+        """The tree before any node has joined."""
+        return Topology(self.levels, self.bandwidth, self.inner)
+
     def topology(self) -> Topology:
-        """An empty tree of these nodes, all free."""
-        topology = Topology(self.levels, self.bandwidth, self.inner)
+        """The tree of these nodes, all free."""
+        topology = self.tree()
         for node in self.nodes:
             topology.add(node)
         return topology
+
+    def events(self, at: float) -> list[Event]:
+        """What a scheduler is to be told so that it knows this cluster."""
+        ups = [NodeUp(at=at, node=node) for node in self.nodes]
+        drains = [NodeDrained(at=at, name=name) for name in self.drained]
+        broken = [
+            DeviceHealth(at=at, name=name, device=device, healthy=False)
+            for name, devices in self.unhealthy.items()
+            for device in devices
+        ]
+        return [*ups, *drains, *broken]
 
 
 class Part(NamedTuple):

@@ -79,8 +79,6 @@ class Column:
 class IntColumn(Column):
     """A column of whole numbers."""
 
-    whole = True
-
     def __get__(self, jobs: Jobs, owner: type | None = None) -> npt.NDArray[np.int64]:
         found: npt.NDArray[np.int64] = jobs.ints[self.row, jobs.pick]
         return found
@@ -88,8 +86,6 @@ class IntColumn(Column):
 
 class FloatColumn(Column):
     """A column of real numbers."""
-
-    whole = False
 
     def __get__(self, jobs: Jobs, owner: type | None = None) -> npt.NDArray[np.float64]:
         found: npt.NDArray[np.float64] = jobs.floats[self.row, jobs.pick]

@@ -255,7 +255,7 @@ class Exited(Event, frozen=True):
 
     id: str
     epoch: int
-    #: done: finished its work; failed: by its own fault; lost: by the machine's; stopped: as commanded.
+    #: Finished its work; failed by its own fault; was lost by the machine's; stopped as commanded.
     why: Literal["done", "failed", "lost", "stopped"] = "done"
     code: int = 0
 

@@ -20,11 +20,11 @@ CHUNK = 1024
 NO_ORDER: Ints = np.zeros(0, np.int64)
 
 
-def in_order(view: View, *keys: Key) -> Ints:
+def in_order(view: View, *keys: Key, base: Ints | None = None) -> Ints:
     """Rows by ascending keys, the first counting most; those that may not be parked come first.
 
-    Equal rows stay in order of priority, then submission. Keys of few values are cheap as
-    booleans or uint8.
+    Equal rows stay in order of priority, then as in `base` (none: as submitted). Keys of few
+    values are cheap as booleans or uint8.
     """
     jobs = view.jobs
     more: list[Key] = []
@@ -33,10 +33,10 @@ def in_order(view: View, *keys: Key) -> Ints:
     more.extend(keys)
     if np.count_nonzero(jobs.priority):
         more.append(-jobs.priority)
-    if not more:
-        return np.arange(jobs.n)
-    order = stable_order(more[-1])
-    for key in reversed(more[:-1]):
+    if base is None and more:
+        base = stable_order(more.pop())
+    order = np.arange(jobs.n) if base is None else base
+    for key in reversed(more):
         order = order[stable_order(key[order])]
     return order
 

@@ -13,7 +13,7 @@ from bough.core.learning import forget
 from bough.core.model import INFINITY
 from bough.core.policy import Bools, Ints, Plan, Policy, QueueShare, View
 from bough.core.reason import NUMBER, POLICY
-from bough.core.state import CLS, MIN, POOL, READY, State
+from bough.core.state import CLS, MIN, POOL, READY, WISH, State
 from bough.core.tenancy import share_pool
 
 
@@ -111,7 +111,9 @@ def ask(
 ) -> tuple[Ints, Ints]:
     """Ask the policy about one part and check its answer: sizes, and rows of it that change."""
     table = state.table
-    jobs = table if rows is None else table.rows(rows)
+    jobs: Jobs = table if rows is None else table.rows(rows)
+    if state.classes.widest > devices:
+        jobs = attainable(state, jobs, devices)
     view = View(
         state.now, devices, jobs, state.classes.table(), (devices,), (),
         () if state.queues.trivial else shares(state, devices),
@@ -121,7 +123,7 @@ def ask(
         return answer, check(state, answer, jobs, devices)
     sizes = answer.sizes
     if answer.order is not None:
-        order, wished = answer.order, attainable(state, jobs, sizes, devices)
+        order, wished = answer.order, sizes
         sizes = share.fit_in_order(wished, devices, order, answer.skip)
         if rows is not None:
             order, part = rows[order], wished
@@ -135,15 +137,20 @@ def ask(
     return sizes, check(state, sizes, jobs, devices)
 
 
-def attainable(state: State, jobs: Jobs, wished: Ints, devices: int) -> Ints:
-    """Wishes larger than all there is, lowered to the largest size that could ever be had."""
-    over = (wished > devices).nonzero()[0]
-    if len(over):
-        wished = wished.copy()
-        for row in over.tolist():
-            sizes = state.classes.sizes(int(jobs.cls[row]))
-            wished[row] = max((s for s in sizes if jobs.lo[row] <= s <= devices), default=sizes[-1])
-    return wished
+def attainable(state: State, jobs: Jobs, devices: int) -> Jobs:
+    """The same rows, none of which wishes more than all there is if it can do with less."""
+    over = (jobs.wish > devices).nonzero()[0]
+    if not len(over):
+        return jobs
+    lowered = Jobs(jobs.ints[:, jobs.pick].copy(), jobs.floats[:, jobs.pick], slice(None), jobs.n)
+    lowered.now = jobs.now
+    for row in over.tolist():
+        sizes = state.classes.sizes(int(jobs.cls[row]))
+        most = max((s for s in sizes if jobs.lo[row] <= s <= devices), default=0)
+        if most:
+            lowered.ints[WISH, row] = most
+    lowered.ints.flags.writeable = False
+    return lowered
 
 
 def shares(state: State, devices: int) -> tuple[QueueShare, ...]:

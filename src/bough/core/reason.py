@@ -1,4 +1,4 @@
-"""Why a job waits or was changed: a code, the numbers behind it, one sentence, the cheapest remedy."""
+"""Why a job waits or runs: a code, the numbers behind it, one sentence, the cheapest remedy."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bough.core.blocks import numbers
+from bough.core.eviction import make_place
 from bough.core.jobs import Job, Seats, Slots
 from bough.core.model import Resize, Start, Stop
 from bough.core.planning import Draft
@@ -77,7 +78,8 @@ class Settlement:
         state = self.state
         wi = state.table.wi
         job, pool, have = state.table.items[row], int(wi[POOL, row]), int(wi[SIZE, row])
-        if job.plain and not job.place and want >= self.limit.get(pool, _BIG) and exact:
+        hopeless = want >= self.limit.get(pool, _BIG) and exact and not state.priorities
+        if hopeless and job.plain and not job.place:
             self.failed[row] = FRAGMENTATION
             return 0
         if self.try_size(row, job, pool, want):
@@ -87,6 +89,8 @@ class Settlement:
             for size in reversed(state.classes.sizes(int(wi[CLS, row]))):
                 if least <= size < want and self.try_size(row, job, pool, size):
                     return size
+        if not job.place and state.priorities and make_place(self, row, want):
+            return want
         if not job.place:
             self.failed[row] = cause_of_failure(job)
             if job.plain:
@@ -144,8 +148,12 @@ class Settlement:
         ordered = bool(draft.orders)
         if len(grow) > 1:
             grow = self.in_rank(grow, draft)
+        held_back: set[int] = set()
         for row in grow:
-            self.seat(row, int(want[row]), exact=ordered)
+            if row in held_back:
+                continue
+            if not self.seat(row, int(want[row]), exact=ordered) and ordered:
+                held_back |= behind(row, draft)
         if self.failed and ordered:
             for order, wished, _, skip in draft.orders:
                 if skip:
@@ -170,7 +178,8 @@ class Settlement:
         skipped = np.zeros(table.n, bool)
         while (free := topology.free(pool)) > 0:
             limit = self.limit.get(pool, _BIG)
-            fits = (want[order] == 0) & (wished[order] <= free) & ~skipped[order]
+            fits = (want[order] == 0) & (wished[order] > 0) & (wished[order] <= free)
+            fits &= ~skipped[order]
             candidates = order[fits]
             for row in candidates.tolist():
                 size, job = int(wished[row]), table.items[row]
@@ -209,6 +218,15 @@ class Settlement:
             reconcile(state, job)
         if state.pending:
             retry_pending(state)
+
+
+def behind(row: int, draft: Draft) -> set[int]:
+    """Rows that may not pass this one, which found no place."""
+    for order, _, _, skip in draft.orders:
+        at = (order == row).nonzero()[0]
+        if len(at):
+            return set() if skip else set(order[int(at[0]) + 1 :].tolist())
+    return set()
 
 
 def cause_of_failure(job: Job) -> int:

@@ -76,8 +76,8 @@ def encode(state: State, plan_wake_at: float) -> bytes:
     jobs = tuple(
         JobImage(
             job.id, job.serial, job.spec, job.state, job.epoch, job.step, place(job.place),
-            place(job.held), place(job.leaving), job.seats, job.failures, job.held_by_user, job.ends_as,
-            tuple(sorted(job.waits_for)), tuple(table.wi[:, row].tolist()),
+            place(job.held), place(job.leaving), job.seats, job.failures, job.held_by_user,
+            job.ends_as, tuple(sorted(job.waits_for)), tuple(table.wi[:, row].tolist()),
             tuple(table.wf[:, row].tolist()),
             state.fits[job.serial].seen if job.serial in state.fits else None,
         )
@@ -88,9 +88,9 @@ def encode(state: State, plan_wake_at: float) -> bytes:
         for b in state.nodes.values()
     )
     image = Image(
-        VERSION, state.now, plan_wake_at, state.next_serial, state.replan,
-        state.special_causes, state.refused, nodes, jobs, tuple(state.pending), state.ended, state.users, tuple(state.locks),
-        tuple(state.limits), state.queues.state(),
+        VERSION, state.now, plan_wake_at, state.next_serial, state.replan, state.special_causes,
+        state.refused, nodes, jobs, tuple(state.pending), state.ended, state.users,
+        tuple(state.locks), tuple(state.limits), state.queues.state(),
         state.speedups.prior.state(),
     )  # fmt: skip
     return msgspec.msgpack.encode(image)
@@ -101,7 +101,7 @@ def restore(state: State, data: bytes) -> float:
     image = msgspec.msgpack.decode(data, type=Image)
     if image.version != VERSION:
         raise ValueError(f"snapshot of version {image.version}, this program reads {VERSION}")
-    assert not state.jobs and not state.nodes, "only an empty scheduler can be restored"
+    assert not state.nodes, "only an empty scheduler can be restored"
     state.now, state.next_serial = image.now, image.next_serial
     state.replan, state.refused = image.replan, image.refused
     state.special_causes = image.special_causes
@@ -152,6 +152,7 @@ def _restore_job(state: State, image: JobImage) -> None:
         adopt(state, job, row)
     state.unready += int(not wi[READY, row])
     state.musts += int(wi[MUST, row])
+    state.priorities += job.spec.priority != 0
     state.jobs[job.id] = job
     if image.place:
         state.take(job, slots(image.place), image.seats)

@@ -10,24 +10,26 @@ import numpy as np
 from bough.core.classes import ClassTable
 from bough.core.fitting import OnlineFit
 from bough.core.gangs import Gang, RoleAsk
-from bough.core.jobs import Job, Jobs, JobTable, Seats, Slots
+from bough.core.jobs import FloatColumn, IntColumn, Job, Jobs, JobTable, Seats, Slots
 from bough.core.model import INFINITY, Command, JobSpec, Node
 from bough.core.queues import QueueTree
 from bough.core.reason import BUSY
 from bough.core.speedup import Curve, SpeedBook
 from bough.core.topology import Topology
 
-I: Final = {name: c.row for name, c in vars(Jobs).items() if getattr(c, "whole", None) is True}
-F: Final = {name: c.row for name, c in vars(Jobs).items() if getattr(c, "whole", None) is False}
+INTS: Final = {name: c.row for name, c in vars(Jobs).items() if isinstance(c, IntColumn)}
+FLOATS: Final = {name: c.row for name, c in vars(Jobs).items() if isinstance(c, FloatColumn)}
 SIZE, CLS, LO, HI, MIN, MAX, MUST = (
-    I[n] for n in ("size", "cls", "lo", "hi", "min", "max", "must")
+    INTS[n] for n in ("size", "cls", "lo", "hi", "min", "max", "must")
 )
-POOL, WISH, READY, CAUSE, QUEUE = (I[n] for n in ("pool", "wish", "ready", "cause", "queue"))
+POOL, WISH, READY, CAUSE, QUEUE, PRIORITY = (
+    INTS[n] for n in ("pool", "wish", "ready", "cause", "queue", "priority")
+)
 SINCE, BEGUN, RUN_SINCE, ATTAINED = (
-    F[n] for n in ("since", "begun", "run_since", "attained_until")
+    FLOATS[n] for n in ("since", "begun", "run_since", "attained_until")
 )
 LEFT, RATE, RAN, WISH_SPEED, DONE = (
-    F[n] for n in ("left_at", "rate", "ran_until", "wish_speed", "done_until")
+    FLOATS[n] for n in ("left_at", "rate", "ran_until", "wish_speed", "done_until")
 )
 NAN = float("nan")
 #: Speed of a job that, as far as we know, cannot run at any of its sizes.
@@ -79,6 +81,8 @@ class State:
         self.musts = 0
         #: Ends of maximum run times: (when, serial, epoch).
         self.limits: list[tuple[float, int, int]] = []
+        #: Rows with a priority other than 0.
+        self.priorities = 0
         #: Whether something happened that may change the plan.
         self.replan = False
         #: Commands of the present step, in order.

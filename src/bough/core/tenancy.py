@@ -21,8 +21,10 @@ AskQueue = Callable[[Ints, int], Ints]
 CAUSES = {"paused": PAUSED, "budget": BUDGET}
 
 
-def share_pool(state: State, rows: Ints, devices: int, ask: AskQueue) -> tuple[Ints, dict[int, int]]:
-    """Sizes for these rows of one pool, and causes of rows that a rule of their queue holds back."""
+def share_pool(
+    state: State, rows: Ints, devices: int, ask: AskQueue
+) -> tuple[Ints, dict[int, int]]:
+    """Sizes for these rows of one pool, and why rules of their queues hold some back."""
     table, queues = state.table, state.queues
     count = len(queues.names)
     queue, size = table.queue[rows], table.size[rows]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
+from copy import deepcopy
 
 import msgspec
 
@@ -14,7 +15,6 @@ from bough.core.queues import QueueTree
 from bough.core.reason import CODES, NONE
 from bough.core.scheduler import Scheduler
 from bough.core.speedup import SpeedBook
-from bough.core.topology import Topology
 from bough.sim import faults
 from bough.sim.belief import mistaken
 from bough.sim.options import Options, Tools
@@ -53,9 +53,10 @@ class Engine:
         self.options, self.tools = options, tools
         kind = cluster.nodes[0].kind if cluster.nodes else ""
         self.arrivals: Sequence[TraceJob] = trace.jobs[: options.jobs or None]
-        speedups = tools.speedups or SpeedBook(trace.kind or kind)
+        # Its own copy, because it learns: runs must not teach each other.
+        speedups = deepcopy(tools.speedups) or SpeedBook(trace.kind or kind)
         self.scheduler = Scheduler(
-            policy, Topology(cluster.levels, cluster.bandwidth, cluster.inner), queues=QueueTree(), speedups=speedups,
+            policy, cluster.tree(), queues=QueueTree(), speedups=speedups,
             locality_seconds=options.locality_seconds, damp_seconds=options.damp_seconds,
             round_seconds=options.round_seconds, repack_how=options.repack,
         )  # fmt: skip
@@ -74,7 +75,7 @@ class Engine:
         self.usage_gap = trace.span_seconds() / USAGE_MAX
         start = self.arrivals[0].submit if self.arrivals else 0.0
         self.now = min(start, 0.0) if start < 0 else start
-        self.step([m.NodeUp(at=self.now, node=node) for node in cluster.nodes])
+        self.step(cluster.events(self.now))
         self.step([m.QueueSet(at=self.now, queue=queue) for queue in options.queues])
         faults.plan(self.world, cluster, self.now)
 
