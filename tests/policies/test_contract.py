@@ -47,7 +47,7 @@ class TestGreedy(PolicyContract):
 
 
 class TestLas(PolicyContract):
-    policies = (Las(), Las(limits=(100.0, 3250.0, 7200.0)))
+    policies = (Las(), Las(limits=(100.0, 3250.0, 7200.0)), Las(promote=2.0))
     at_wish = True
     passes_over = True
 
