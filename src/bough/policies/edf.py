@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.core.policy import Plan, Policy, View
-from bough.core.share import fill_in_order, in_order, peaks
+from bough.core.share import fill_in_order, in_order, peaks, stable_order
 
 
 class Edf(Policy, frozen=True):
@@ -22,6 +22,7 @@ class Edf(Policy, frozen=True):
 
     def plan(self, view: View) -> Plan:
         jobs = view.jobs
-        order = in_order(view, jobs.deadline)
+        urgent = in_order(view)
+        order = urgent[stable_order(jobs.deadline[urgent])]
         most = None if self.greedy else peaks(view.classes)[jobs.cls]
         return Plan(fill_in_order(view, order, most), order=order)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from bough.core.jobs import Jobs
@@ -33,7 +35,7 @@ class Las(Policy, frozen=True):
     promote: float = INFINITY
 
     def __post_init__(self) -> None:
-        ascending = all(a < b for a, b in zip(self.limits, self.limits[1:], strict=False))
+        ascending = all(a < b for a, b in pairwise(self.limits))
         if not ascending or not all(limit > 0 for limit in self.limits):
             raise ValueError(f"limits {list(self.limits)} must be positive and ascending")
         if not 1 <= len(self.limits) <= 100:
