@@ -88,9 +88,9 @@ def fair_seconds(jobs: Sequence[JobRecord], devices: int) -> Floats:
     """How long each job would take if all jobs in the system shared the cluster evenly.
 
     Generalised processor sharing on the same submissions: while the jobs present wish for D
-    devices of C, each goes at min(1, C / D) of its speed alone at its wished size. The same for
-    every policy, so that their fairness can be compared. In virtual time, which advances at that
-    rate, every job simply takes its ideal time: O(n log n).
+    devices of C, each goes at min(1, C / D) of the speed it has alone. The same for every policy,
+    so that their fairness can be compared. In virtual time, which advances at that rate, every
+    job simply takes its ideal time: O(n log n).
     """
     submit, ideal = _column(jobs, "submit"), _column(jobs, "ideal_seconds")
     fair = np.full(len(jobs), np.nan)
