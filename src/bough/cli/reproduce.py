@@ -1,0 +1,98 @@
+"""`bough reproduce`: published results run again, ours beside theirs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bough.cli.progress import Bar
+from bough.errors import InputError
+
+if TYPE_CHECKING:
+    from bough.sim.reproduce.rows import Row
+
+#: Where the folder of the public traces is told once and for all.
+VARIABLE = "BOUGH_DATA"
+#: Width when stdout is no terminal: files and pipes have room.
+FILE_WIDTH = 200
+
+
+@click.command("reproduce")
+@click.argument("name")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help=f"Folder of the public traces; {VARIABLE} if not given. docs/fidelity.md says where "
+    "they are published.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--markdown", is_flag=True, help="Print the page docs/fidelity.md.")
+def command(name: str, data: Path | None, as_json: bool, markdown: bool) -> None:
+    """Run a published result again and print ours beside theirs.
+
+    NAME is one of muri, muri-variants, tiresias, elasticflow, gavel, shockwave, pollux, or all.
+    """
+    if as_json and markdown:
+        raise click.UsageError("--json and --markdown exclude each other")
+    from bough.sim import reproduce
+
+    reproduce.check(name)
+    with Bar(f"reproduce {name}") as bar:
+        rows = reproduce.reproduce(name, folder(data), bar)
+    if as_json:
+        import msgspec
+
+        text = msgspec.json.format(msgspec.json.encode({"rows": rows}), indent=2)
+        click.echo(text.decode())
+    elif markdown:
+        from bough.sim.reproduce.page import page
+
+        click.echo(page(rows), nl=False)
+    else:
+        show(rows)
+
+
+def folder(given: Path | None) -> Path:
+    """The folder of the data."""
+    if given is not None:
+        return given
+    told = os.environ.get(VARIABLE)
+    if not told:
+        hint = f"give --data DIR or set {VARIABLE}; docs/fidelity.md says where to get them"
+        raise InputError("needs the public traces", hint=hint)
+    return Path(told)
+
+
+def show(rows: Sequence[Row]) -> None:
+    """A table, and the reasons in full under it."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from bough.sim.reproduce.page import difference, number, sentence
+
+    causes = list(dict.fromkeys(row.cause for row in rows))
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for title in ("trace", "policy", "metric"):
+        table.add_column(title, overflow="fold")
+    for title in ("ours", "theirs", "difference", "why"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        words = (escape(row.trace), escape(row.policy), escape(row.metric))
+        numbers = (number(row.ours), number(row.theirs), difference(row.difference))
+        table.add_row(*words, *numbers, str(causes.index(row.cause) + 1))
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else FILE_WIDTH
+    console = Console(width=width, highlight=False)
+    console.print(table)
+    console.print()
+    for place, cause in enumerate(causes, 1):
+        console.print(f"{place:>2}  {escape(sentence(cause))}")
