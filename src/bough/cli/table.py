@@ -13,6 +13,8 @@ from bough.core.units import format_duration
 Row = dict[str, Any]
 
 DAY_SECONDS = 86_400
+#: Between two columns.
+GAP = 3
 #: Width when stdout is no terminal: files and pipes have room.
 FILE_WIDTH = 160
 
@@ -110,9 +112,11 @@ def fitting(
     """As many columns as there is room for; the least important go first."""
 
     def needed(column: Column) -> int:
-        return 2 + max(len(column.title), *(len(column.write(row[column.key])) for row in rows))
+        return GAP + max(len(column.title), *(len(column.write(row[column.key])) for row in rows))
 
-    room = width - sum(2 + max(len(plain(row[name])) for row in rows) for name in leading)
+    room = width - sum(
+        GAP + max(len(name), *(len(plain(row[name])) for row in rows)) for name in leading
+    )
     left = list(columns)
     for column in sorted(columns, key=lambda c: c.rank, reverse=True):
         if sum(map(needed, left)) <= room or column.rank == 0:
