@@ -17,6 +17,8 @@ Key = npt.NDArray[np.bool_] | npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | I
 
 #: Rows looked at first when most of a long queue cannot get anything; more from there.
 CHUNK = 1024
+#: So few rows are looked at faster one by one than as columns.
+FEW = 256
 NO_ORDER: Ints = np.zeros(0, np.int64)
 
 
@@ -112,11 +114,18 @@ def fit_skipping(wanted: Ints, free: int) -> Ints:
     Each pass grants all up to the first that does not fit, which rules out every later one as
     large as it: so there are no more passes than distinct sizes.
     """
+    if len(wanted) <= FEW:
+        few = []
+        for row, size in enumerate(wanted.tolist()):
+            if size <= free:
+                few.append(row)
+                free -= size
+        return np.array(few, np.int64)
     rows = (wanted <= free).nonzero()[0]
     granted: list[Ints] = []
     while len(rows):
-        size = wanted[rows]
-        total = size.cumsum()
+        sizes = wanted[rows]
+        total = sizes.cumsum()
         if total[-1] <= free:
             granted.append(rows)
             break
@@ -124,5 +133,5 @@ def fit_skipping(wanted: Ints, free: int) -> Ints:
         if n:
             granted.append(rows[:n])
             free -= int(total[n - 1])
-        rows = rows[n:][size[n:] <= free]
+        rows = rows[n:][sizes[n:] <= free]
     return granted[0] if len(granted) == 1 else np.concatenate([rows[:0], *granted])
