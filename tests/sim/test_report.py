@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bough.sim.results import summarise
 from tests.sim.records import job, run
 
 from bough.sim.record import JobRecord, RunRecord
 from bough.sim.report import CURVE_POINTS, TIME_BINS, Limits, contents, curve, render, write_report
+from bough.sim.results import summarise
 
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")

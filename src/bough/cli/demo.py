@@ -13,7 +13,7 @@ from bough.cli.progress import Bar
 CLUSTER = "2 racks of 8x8xa100"
 #: From first come first served to elastic sharing.
 POLICIES = ("fifo", "backfill", "las", "srtf", "max_min")
-JOBS, LOAD, ELASTIC, BEST_EFFORT = 1000, 0.9, 0.5, 0.7
+JOBS, LOAD, ELASTIC, BEST_EFFORT = 2000, 0.9, 0.5, 0.7
 #: Seconds until a job makes progress after a start, after a resize, and to leave its devices.
 START_SECONDS, RESIZE_SECONDS, PARK_SECONDS = 60.0, 20.0, 10.0
 
@@ -41,6 +41,7 @@ def command(seed: int, out: Path) -> None:
     cluster = parse_short(CLUSTER)
     trace = generate(JOBS, cluster.devices, LOAD, ELASTIC, seed, Mix(best_effort=BEST_EFFORT))
     options = Options(
+        seed=seed,
         start_seconds=START_SECONDS,
         resize_seconds=RESIZE_SECONDS,
         park_seconds=PARK_SECONDS,
