@@ -84,6 +84,11 @@ class TestFitInOrder:
     def test_goes_by_the_order_given(self, way: str) -> None:
         assert fit_in_order(np.array([2, 4, 1]), 4, np.array([1, 2, 0])).tolist() == [0, 4, 0]
 
+    def test_rows_left_out_get_nothing(self, way: str) -> None:
+        size = np.array([2, 4, 1])
+        assert fit_in_order(size, 9, np.array([2, 0]), skip=True).tolist() == [2, 0, 1]
+        assert fit_in_order(size, 9, np.zeros(0, np.int64)).tolist() == [0, 0, 0]
+
     @settings(small, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.data())
     def test_equals_granting_one_by_one(self, way: str, data: st.DataObject) -> None:

@@ -47,6 +47,13 @@ class TestWaterFill:
         view = make_view(8, [Row(sizes=UP_TO_8, speed=(1.0, 1.8, 1.8, 1.5))])
         assert share.water_fill(view).tolist() == [2]
 
+    def test_leasts_and_who_takes_part_can_be_given(self, way: str) -> None:
+        view = make_view(12, [Row(sizes=UP_TO_8)] * 4)
+        least = np.array([1, 1, 8, 1])
+        assert share.water_fill(view, least=least).tolist() == [2, 1, 8, 1]
+        assert share.water_fill(view, order=np.array([3, 0])).tolist() == [4, 0, 0, 8]
+        assert share.water_fill(view, order=np.zeros(0, np.int64)).tolist() == [0] * 4
+
     def test_weights_are_what_is_evened_out(self, way: str) -> None:
         view = make_view(12, [Row(sizes=UP_TO_8), Row(sizes=UP_TO_8)])
         assert share.water_fill(view, np.array([1.0, 2.0])).tolist() == [4, 8]
@@ -98,6 +105,14 @@ class TestMarginalFill:
         view = make_view(4, [Row(sizes=(1, 2, 3)), Row(sizes=(1, 2, 3), speed=(1.0, 1.1, 1.2))])
         gain = np.array([[0.0, 1.0, 1.0, 1.0], [0.0, 1.0, 2.0, 3.0]])
         assert share.marginal_fill(view, gain).tolist() == [1, 3]
+
+    def test_leasts_can_be_given(self, way: str) -> None:
+        rows = [Row(sizes=(1, 2, 3), speed=(1.0, 1.1, 1.2)), Row(sizes=(1, 2, 3))]
+        least = np.array([2, 1])
+        assert share.marginal_fill(make_view(4, rows), least=least).tolist() == [2, 2]
+        weights = np.array([9.0, 0.1])
+        found = share.marginal_fill(make_view(4, rows), weights=weights, least=least)
+        assert found.tolist() == [3, 1]
 
     def test_rounding_does_not_decide(self, way: str) -> None:
         """Speeds proportional to size are so whatever their last bits say: all rise together."""

@@ -22,7 +22,7 @@ _pair = types.UniTuple(int64, 2)  # type: ignore[no-untyped-call]
 def fit_in_order(size: Ints, devices: int, order: Ints, skip: bool) -> Ints:
     """Twin of order.fit_in_order; an empty order is that of the rows."""
     granted = np.zeros(len(size), np.int64)
-    for k in range(len(size)):
+    for k in range(len(order) if len(order) else len(size)):
         i = order[k] if len(order) else k
         if size[i] <= devices:
             granted[i] = size[i]

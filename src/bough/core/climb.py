@@ -16,48 +16,61 @@ from bough.core.policy import View
 Ints = npt.NDArray[np.int64]
 
 
-def climb(view: View, ladder: Ladder | None, own: Callable[[], Ladder], order: Ints | None) -> Ints:
+def climb(
+    view: View,
+    ladder: Ladder | None,
+    own: Callable[[Ints], Ladder],
+    order: Ints | None = None,
+    least: Ints | None = None,
+) -> Ints:
     """Grant everybody's least, then climb the ladder of the classes as far as devices reach.
 
-    Without one, or when some bound lies between its rungs, each row climbs its `own` ladder.
+    Without one, or when some bound lies between its rungs, each row climbs a ladder of its `own`
+    (made from the leasts). Rows left out of `order` get nothing.
     """
-    jobs, free = view.jobs, view.devices
+    jobs = view.jobs
     if order is None:
         order = standing(jobs)
+    elif not len(order):
+        return np.zeros(jobs.n, np.int64)
+    lo = jobs.lo if least is None else least
     if fast.twins is not None and ladder is not None:
         found: Ints = fast.twins.climb(
             NO_ORDER if order is None else order,
-            jobs.cls, jobs.lo, jobs.hi, free, ladder.rungs, ladder.steps,
+            jobs.cls, lo, jobs.hi, view.devices, ladder.rungs, ladder.steps,
         )  # fmt: skip
         if len(found) == jobs.n:
             return found
         ladder = None
-    lo = jobs.lo if order is None else jobs.lo[order]
-    total = int(np.add.reduce(lo))
-    n = jobs.n
-    if total > free:
-        sums = lo.cumsum()
-        n = int(sums.searchsorted(free, "right"))
-        total = int(sums[n - 1]) if n else 0
     granted = np.zeros(jobs.n, np.int64)
-    if n == 0:
-        return granted
+    turn = lo if order is None else lo[order]
+    total, n = int(np.add.reduce(turn)), len(turn)
+    if total > view.devices:
+        sums = turn.cumsum()
+        n = int(sums.searchsorted(view.devices, "right"))
+        total = int(sums[n - 1]) if n else 0
     rows: Any = slice(n) if order is None else order[:n]
-    if total == free:
-        granted[rows] = lo[:n]
-        return granted
-    lo, hi, owner = lo[:n], jobs.hi[rows], jobs.cls[rows]
+    granted[rows] = turn[:n]
+    if n and total < view.devices:
+        granted[rows] = _raised(view, ladder, own, lo, rows, view.devices - total)
+    return granted
+
+
+def _raised(
+    view: View, ladder: Ladder | None, own: Callable[[Ints], Ladder], lo: Ints, rows: Any, free: int
+) -> Ints:
+    """What these rows have when they have climbed from `lo`."""
+    least, hi, owner = lo[rows], view.jobs.hi[rows], view.jobs.cls[rows]
     odd: Ints | None = None
     if ladder is not None:
-        differs = (lo != ladder.first[owner]) | (hi < ladder.last[owner])
+        differs = (least != ladder.first[owner]) | (hi < ladder.last[owner])
         if np.count_nonzero(differs):
             odd = differs.nonzero()[0]
-            if not _on_rungs(ladder, owner[odd], lo[odd], hi[odd]):
+            if not _on_rungs(ladder, owner[odd], least[odd], hi[odd]):
                 ladder = None
     if ladder is None:
-        ladder, owner, odd = own(), np.arange(jobs.n)[rows], None
-    granted[rows] = _rise(ladder, owner, lo, hi, odd, free - total)
-    return granted
+        ladder, owner, odd = own(lo), np.arange(view.jobs.n)[rows], None
+    return _rise(ladder, owner, least, hi, odd, free)
 
 
 def _on_rungs(ladder: Ladder, owner: Ints, lo: Ints, hi: Ints) -> bool:

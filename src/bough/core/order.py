@@ -83,16 +83,18 @@ def standing(jobs: Jobs) -> Ints | None:
 def fit_in_order(size: Ints, devices: int, order: Ints | None = None, skip: bool = False) -> Ints:
     """Grant sizes one after another; stop at the first that does not fit, or pass over it.
 
+    Rows left out of `order` get nothing.
     Looks at the head of the line first: of a long queue, most is never reached.
     """
-    if fast.twins is not None:
+    count = len(size) if order is None else len(order)
+    if fast.twins is not None and count:
         found: Ints = fast.twins.fit_in_order(
             size, devices, NO_ORDER if order is None else order, skip
         )
         return found
     granted = np.zeros_like(size)
     start, stop = 0, CHUNK
-    while start < len(size) and devices > 0:
+    while start < count and devices > 0:
         rows: Any = slice(start, stop) if order is None else order[start:stop]
         wanted = size[rows]
         if skip:

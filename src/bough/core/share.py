@@ -81,20 +81,27 @@ def floor_size(sizes: Ints, cls: Ints, most: Ints) -> Ints:
     return found
 
 
-def water_fill(view: View, weights: Floats | None = None, order: Ints | None = None) -> Ints:
+def water_fill(
+    view: View,
+    weights: Floats | None = None,
+    order: Ints | None = None,
+    least: Ints | None = None,
+) -> Ints:
     """Max-min fairness: everybody's least first, then the smallest is raised as far as all can.
 
-    Leasts are granted in order until one does not fit. Then all rise together through the sizes
-    they allow, each up to its `hi` and the peak of its speed; what is left over goes to the rows
-    that can take their next step with it. With weights, size / weight is what is evened out.
+    Leasts (`least`, or else `lo`) are granted in order until one does not fit. Then all rise
+    together through the sizes they allow, each up to its `hi` and the peak of its speed; what is
+    left over goes to the rows that can take their next step with it. With weights, size / weight
+    is what is evened out. Rows left out of `order` get nothing.
     """
 
-    def own() -> Ladder:
+    def own(lo: Ints) -> Ladder:
         jobs, classes = view.jobs, view.classes
-        hi = np.maximum(np.minimum(jobs.hi, peaks(classes)[jobs.cls]), jobs.lo)
-        return even(classes.sizes[jobs.cls], jobs.lo, hi, weights)
+        hi = np.maximum(np.minimum(jobs.hi, peaks(classes)[jobs.cls]), lo)
+        return even(classes.sizes[jobs.cls], lo, hi, weights)
 
-    return climb(view, even_ladder(view.classes) if weights is None else None, own, order)
+    shared = even_ladder(view.classes) if weights is None else None
+    return climb(view, shared, own, order, least)
 
 
 def marginal_fill(
@@ -102,23 +109,24 @@ def marginal_fill(
     gain: Floats | None = None,
     weights: Floats | None = None,
     order: Ints | None = None,
+    least: Ints | None = None,
 ) -> Ints:
     """Most speed in sum: everybody's least first, then each device to where it adds most.
 
     `gain` stands in for the believed speeds (classes x sizes); `weights` multiplies a row's gain.
     Steps are those of the upper concave envelope of each job's speeds, taken steepest first, so
     that the result is optimal wherever the last step taken needs all that is left; what no step
-    can use goes to sizes below the envelope.
+    can use goes to sizes below the envelope. Order and leasts are as in `water_fill`.
     """
     classes = view.classes if gain is None else Classes(view.classes.sizes, gain)
 
-    def own() -> Ladder:
+    def own(lo: Ints) -> Ladder:
         jobs = view.jobs
         sizes, speed = classes.sizes[jobs.cls], classes.speed[jobs.cls]
-        return steepest(sizes, speed, jobs.lo, jobs.hi, weights)
+        return steepest(sizes, speed, lo, jobs.hi, weights)
 
     shared = steepest_ladder(classes)
-    granted = climb(view, shared if weights is None else None, own, order)
+    granted = climb(view, shared if weights is None else None, own, order, least)
     if shared.spare:
         _use_up(view, classes, granted, weights)
     return granted
