@@ -8,7 +8,9 @@ from typing import Any
 from bough.core import model as m
 from bough.core.jobs import Job
 from bough.core.learning import expected_work, forget, learn_rate, learn_work
-from bough.core.reason import BUSY, DEPENDENCY, HELD, KIND, NONE, TOO_BIG
+from bough.core.reason import (
+    BUSY, DEPENDENCY, HELD, KIND, NONE, RESOURCES, TOO_BIG, TOPOLOGY,
+)  # fmt: skip
 from bough.core.settle import reconcile
 from bough.core.state import (
     CLS,
@@ -95,18 +97,25 @@ def doomed_by(state: State, spec: m.JobSpec) -> str:
 
 
 def may_run(state: State, job: Job) -> tuple[bool, int]:
-    """Whether the job may be planned for at all, and what keeps it from it."""
+    """Whether the job may be planned for at all, and what keeps it from it.
+
+    Its largest size is limited to what the cluster could ever give it.
+    """
     if job.held_by_user:
         return False, HELD
     if job.waits_for:
         return False, DEPENDENCY
     if not job.pools:
         return False, KIND
-    least, usable = job.spec.sizes()[0], state.topology.usable
-    for pool in job.pools:
-        if usable(pool) >= least:
-            return True, BUSY
-    return False, TOO_BIG
+    largest = job.spec.sizes()[-1]
+    roomy = job.plain and state.locality_relaxes and state.topology.usable(job.pools[0]) >= largest
+    most = largest if roomy else state.largest_possible(job)
+    if not most:
+        if max(map(state.topology.usable, job.pools)) < job.spec.sizes()[0]:
+            return False, TOO_BIG
+        return False, TOPOLOGY if job.spec.topology.mode == "require" else RESOURCES
+    state.set_most(state.table.row(job), job, most)
+    return True, BUSY
 
 
 def refresh(state: State) -> None:
@@ -275,6 +284,7 @@ def node_up(state: State, event: m.NodeUp) -> None:
     fresh = state.nodes[event.node.name] = NodeBook(event.node)
     fresh.drained = book is not None and book.drained
     state.topology.add(event.node)
+    state.empty.add(event.node)
     refresh(state)
 
 
@@ -285,6 +295,7 @@ def node_down(state: State, event: m.NodeDown) -> None:
         return
     book.down = True
     state.topology.remove(event.name)
+    state.empty.remove(event.name)
     evict(state, event.name)
     refresh(state)
 
@@ -305,6 +316,7 @@ def node_drained(state: State, event: m.NodeDrained) -> None:
         return
     book.drained = event.drained
     state.topology.drain(event.name, event.drained)
+    state.empty.drain(event.name, event.drained)
     refresh(state)
 
 
@@ -315,6 +327,7 @@ def device_health(state: State, event: m.DeviceHealth) -> None:
         return
     (book.unhealthy.discard if event.healthy else book.unhealthy.add)(event.device)
     state.topology.health(event.name, event.device, event.healthy)
+    state.empty.health(event.name, event.device, event.healthy)
     if not event.healthy:
         evict(state, event.name, 1 << event.device)
     refresh(state)

@@ -24,6 +24,8 @@ class Draft:
     want: Ints
     #: Rows whose size it changes.
     changed: Ints
+    #: Running rows that go on with devices of another kind.
+    moved: list[int] = field(default_factory=list)
     #: Rows in the order in which they are to be granted, scope by scope, and whether to pass over.
     orders: list[tuple[Ints, Ints, int, bool]] = field(default_factory=list)
     wake_at: float = INFINITY
@@ -238,13 +240,16 @@ def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
         raise BadPlan("a job may hold devices of one kind only")
     if (matrix.sum(axis=0) > np.array(pools)).any():
         raise BadPlan(f"{matrix.sum(axis=0).tolist()} devices planned where there are {pools}")
-    chosen, sizes = matrix.argmax(axis=1), matrix.sum(axis=1)
-    for i, row in enumerate(rows.tolist()):
-        if sizes[i] and chosen[i] != table.wi[POOL, row]:
-            if int(chosen[i]) not in table.items[row].pools:
-                raise BadPlan(f"job row {row} does not accept {topology.kinds[int(chosen[i])]}")
-            set_pool(state, row, int(chosen[i]))
+    sizes: Ints = matrix.sum(axis=1)
     check(state, sizes, view.jobs, sum(pools))
+    chosen: Ints = matrix.argmax(axis=1)
+    moves = ((sizes > 0) & (chosen != table.pool[rows])).nonzero()[0]
+    for row, pool in zip(rows[moves].tolist(), chosen[moves].tolist(), strict=True):
+        if pool not in table.items[row].pools:
+            raise BadPlan(f"job row {row} does not accept {topology.kinds[pool]}")
+    for row, pool in zip(rows[moves].tolist(), chosen[moves].tolist(), strict=True):
+        set_pool(state, row, pool)
+    result.moved = [row for row in rows[moves].tolist() if table.size[row]]
     result.want[rows] = sizes
     result.changed = (result.want != table.size).nonzero()[0]
     result.wake_at = plan.wake_at

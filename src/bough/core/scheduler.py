@@ -22,7 +22,9 @@ from bough.core.state import State
 from bough.core.topology import Topology
 
 #: Times a plan is made anew because some of what it granted could not be placed.
-ATTEMPTS = 4
+ATTEMPTS = 8
+#: A patience of this or more is never lost.
+NEVER_SECONDS = 1e12
 
 
 class Scheduler:
@@ -51,6 +53,7 @@ class Scheduler:
         self.repack_how = repack_how
         self.state = State(topology or Topology(), queues or QueueTree(), speedups or SpeedBook())
         self.state.damp_seconds = damp_seconds
+        self.state.locality_relaxes = locality_seconds < NEVER_SECONDS
         #: When time alone may change something; the body sends a Tick then.
         self.wake_at = m.INFINITY
         self._admits = type(policy).admit is not Policy.admit
@@ -150,6 +153,7 @@ class Scheduler:
                 wish = draft(state, self.policy, blocked)
             except BadPlan as error:
                 state.refused = str(error)
+                self._plan_wake_at = m.INFINITY
                 return
             trial = Settlement(state, self.locality_seconds)
             how = self.repack_how
@@ -165,7 +169,8 @@ class Scheduler:
         state.refused = ""
         trial.commit()
         note_causes(state, wish, failed)
-        self._plan_wake_at = wake_at
+        # A moment that is not in the future cannot be waited for.
+        self._plan_wake_at = wake_at if wake_at > state.now else m.INFINITY
 
     def _next_wake(self) -> float:
         """The next moment at which time alone may change something."""

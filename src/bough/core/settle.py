@@ -77,7 +77,8 @@ class Settlement:
         """Find a place for `want` devices, or for fewer if the plan is not exact; devices got."""
         state = self.state
         wi = state.table.wi
-        job, pool, have = state.table.items[row], int(wi[POOL, row]), int(wi[SIZE, row])
+        job, pool = state.table.items[row], int(wi[POOL, row])
+        have = count(job.place)
         hopeless = want >= self.limit.get(pool, _BIG) and exact and not state.priorities
         if hopeless and job.plain and not job.place:
             self.failed[row] = FRAGMENTATION
@@ -136,11 +137,17 @@ class Settlement:
         """Carry the draft out on the tree; False when sizes given to some could not be placed."""
         state, want = self.state, draft.want
         changed = draft.changed
-        if not len(changed):
+        if not len(changed) and not draft.moved:
             return True
         grow: list[int] = []
+        for row in draft.moved:
+            self.vacate(row, 0)
+            grow.append(row)
+        moved = set(draft.moved)
         sizes, wants = state.table.wi[SIZE, changed].tolist(), want[changed].tolist()
         for row, size, wanted in zip(changed.tolist(), sizes, wants, strict=True):
+            if row in moved:
+                continue
             if wanted < size:
                 self.vacate(row, wanted)
             else:
@@ -254,14 +261,16 @@ def reconcile(state: State, job: Job) -> None:
         if not place or (gone and minus(place, held)) or not job.in_place:
             _stop(state, job)
             return
+        if gone:
+            # Others may have been given these devices, and must wait until they are left; also
+            # when the order to leave them cannot be sent yet.
+            state.mark_leaving(job, gone)
         if job.state != "running" or (not gone and state.blocked(minus(place, held))):
             state.pending[job.serial] = job
             return
         job.step += 1
         job.moves("resize")
         job.held = place
-        if gone:
-            state.mark_leaving(job, gone)
         state.pending.pop(job.serial, None)
         out.append(Resize(job.id, job.epoch, job.step, state.topology.place(place)))
         return

@@ -113,10 +113,11 @@ def restore(state: State, data: bytes) -> float:
     for j in image.jobs:
         _restore_job(state, j)
     for n in image.nodes:  # last, because devices held on them were taken while they were up
-        if n.drained:
-            state.topology.drain(n.node.name, True)
-        if n.down:
-            state.topology.remove(n.node.name)
+        for tree in (state.topology, state.empty):
+            if n.drained:
+                tree.drain(n.node.name, True)
+            if n.down:
+                tree.remove(n.node.name)
     by_serial = {job.serial: job for job in state.table.items}
     state.pending = {serial: by_serial[serial] for serial in image.pending}
     state.locks, state.limits = list(image.locks), list(image.limits)
@@ -127,9 +128,10 @@ def _restore_node(state: State, image: NodeImage) -> None:
     """A node with its health, drained or down."""
     book = state.nodes[image.node.name] = NodeBook(image.node)
     book.down, book.drained, book.unhealthy = image.down, image.drained, set(image.unhealthy)
-    state.topology.add(image.node)
-    for device in image.unhealthy:
-        state.topology.health(image.node.name, device, False)
+    for tree in (state.topology, state.empty):
+        tree.add(image.node)
+        for device in image.unhealthy:
+            tree.health(image.node.name, device, False)
 
 
 def _restore_job(state: State, image: JobImage) -> None:

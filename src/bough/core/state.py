@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from copy import deepcopy
 from typing import Any, Final
 
 import numpy as np
@@ -54,6 +55,8 @@ class State:
     def __init__(self, topology: Topology, queues: QueueTree, speedups: SpeedBook) -> None:
         self.now = 0.0
         self.topology = topology
+        #: The same tree with nothing running on it: what could ever be placed.
+        self.empty = deepcopy(topology)
         self.queues = queues
         self.speedups = speedups
         self.classes = ClassTable()
@@ -93,6 +96,8 @@ class State:
         self.special_causes = False
         #: Why the last plan was refused; empty when it was good.
         self.refused = ""
+        #: Whether a job that waited long enough accepts to be scattered.
+        self.locality_relaxes = True
         #: Elastic jobs are not grown again within this time of a change of size.
         self.damp_seconds = 0.0
 
@@ -150,6 +155,17 @@ class State:
                 heapq.heappush(self.locks, (until, job.serial))
         self.musts += must - int(wi[MUST, row])
         wi[LO, row], wi[HI, row], wi[MUST, row] = lo, hi, must
+
+    def set_most(self, row: int, job: Job, most: int) -> None:
+        """Let a job have no more than this, because there is no more for it."""
+        wi = self.table.wi
+        if wi[MAX, row] != most:
+            most = max((s for s in self.classes.sizes(int(wi[CLS, row])) if s <= most), default=0)
+            if most in (0, int(wi[MAX, row])):
+                return
+            wi[MAX, row] = wi[WISH, row] = most
+            self.table.wf[WISH_SPEED, row] = self.classes.speed(int(wi[CLS, row]), most)
+            self.set_bounds(row, job)
 
     def by_serial(self, serial: int) -> int | None:
         """Row of a serial number, None when that job is gone."""
@@ -226,11 +242,33 @@ class State:
         elif place:
             self.topology.retake(place, spec.cpus, spec.memory)
 
+    def largest_possible(self, job: Job) -> int:
+        """The largest size the job could be placed at if nothing else ran; 0 if there is none."""
+        relaxed = job.spec.topology.mode == "prefer" and self.locality_relaxes
+        most = max((self.empty.usable(pool) for pool in job.pools), default=0)
+        for size in reversed(job.spec.sizes()):
+            if size <= most and (
+                (job.plain and self.locality_relaxes)
+                or any(
+                    self.empty.usable(pool) >= size
+                    and self.find(job, pool, size, relaxed=relaxed, tree=self.empty) is not None
+                    for pool in job.pools
+                )
+            ):
+                return size
+        return 0
+
     def find(
-        self, job: Job, pool: int, size: int, near: Slots = (), relaxed: bool = False
+        self,
+        job: Job,
+        pool: int,
+        size: int,
+        near: Slots = (),
+        relaxed: bool = False,
+        tree: Topology | None = None,
     ) -> tuple[Slots, Seats] | None:
         """Ask the tree for what this job needs."""
-        spec, topology = job.spec, self.topology
+        spec, topology = job.spec, tree or self.topology
         if job.plain and not relaxed:
             found = topology.find(pool, size, near=near)
         elif spec.roles:
