@@ -134,6 +134,7 @@ def carried_out(view: View, sizes: Ints, after_seconds: float = 0.0) -> View:
     changed = (sizes != jobs.size).nonzero()[0]
     new = {
         "attained_until": jobs.attained(), "left_at": jobs.left(), "ran_until": jobs.ran(),
+        "done_until": jobs.done(),
         "since": np.full(jobs.n, now), "rate": view.classes.speed_at(jobs.cls, sizes),
     }  # fmt: skip
     for name, values in new.items():
