@@ -114,12 +114,13 @@ def test_a_crowd_of_rigid_jobs_is_bound_by_busy_times() -> None:
 
 WORLDS = {
     "as planned": Options(),
+    "not as believed": Options(speed_error=0.4, seed=4),
     "things break": Options(failures=Failures(node_mtbf_seconds=20_000.0, job_mtbf_seconds=9e4)),
     "in each other's way": Options(interference=0.2, straggler_share=0.3, start_seconds=30.0),
 }
 
 
-@pytest.mark.parametrize("cluster", ["4x4xv100"])
+@pytest.mark.parametrize("cluster", ["4x4xv100", "2x4xv100 + 2x8xa100"])
 @pytest.mark.parametrize("world", WORLDS)
 @settings(max_examples=12, deadline=None)
 @given(

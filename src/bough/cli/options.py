@@ -74,7 +74,7 @@ def policy_option(command: Command) -> Command:
 def processes_option(command: Command) -> Command:
     return click.option(
         "-j",
-        "--jobs",
+        "--processes",
         "processes",
         type=click.IntRange(1),
         metavar="N",
@@ -113,7 +113,7 @@ def world_options(command: Command) -> Command:
         ),
         _file("--queues", "queue_file", "Queues with guarantees, limits and weights."),
         _seconds("--until", "until", "Stop so long after the first submission.", INFINITY),
-        _count("--first", "first", "Only the first N jobs."),
+        _count("--jobs", "first", "Only the first N jobs."),
         _seconds("--start-cost", "start_seconds", "From a start until there is progress."),
         _seconds("--resize-cost", "resize_seconds", "From a resize until there is progress."),
         _seconds("--park-cost", "park_seconds", "From the order to leave until it has left."),

@@ -23,6 +23,7 @@ def mistaken(world: World, running: Running, options: Options) -> JobSpec:
     pivot = believed.at(running.job.devices)
     if len(spec.sizes()) > 1 and pivot > 0:
         running.curve = bent(believed, pivot, 1.0 + float(np.clip(bend, -0.9, 0.9)))
+        world.judge(running)
     if spec.estimate_seconds is None:
         return spec
     estimate = spec.estimate_seconds * float(np.exp(factor))

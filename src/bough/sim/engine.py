@@ -168,9 +168,7 @@ class Engine:
     def arrive(self, job: TraceJob) -> m.Event:
         """A submission, with the truth of it kept in the world."""
         spec = job.spec
-        record = JobRecord(
-            job.id, spec.user, spec.queue, spec.service, spec.sizes()[-1], job.submit
-        )
+        record = JobRecord(job.id, spec.user, spec.queue, spec.service, job.devices, job.submit)
         if spec.deadline is not None:
             record.deadline = spec.deadline
         if spec.deadline_after is not None:
@@ -195,6 +193,7 @@ class Engine:
         self.world.lose(job, at)
         self.world.leave(job, at)
         job.crash_at = INFINITY
+        self.world.draw_crash(job)
         job.record.restarts += 1
         self.story.tell(job.record, at, "crashed by its own fault")
         return m.Exited(at=at, id=job.job.id, epoch=job.epoch, why="failed", code=1)

@@ -17,7 +17,7 @@ class JobRecord:
     user: str
     queue: str
     service: str
-    #: The size it wished for, and when it was submitted.
+    #: The size the trace gives it, and when it was submitted.
     wish: int
     submit: float
     #: First start and end; NaN when it never came to that.

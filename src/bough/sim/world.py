@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from bough.core.cluster import Cluster
-from bough.core.model import Place
+from bough.core.model import INFINITY, Place
 from bough.core.speedup import Curve, SpeedBook
 from bough.core.topology import Topology
 from bough.errors import InputError
@@ -38,7 +38,7 @@ class Running:
         self.saved = 0.0
         #: What the scheduler believes the work to be.
         self.believed = work
-        self.crash_at = job.fails_at * work if job.fails_at is not None else float("inf")
+        self.crash_at = job.fails_at * work if job.fails_at is not None else INFINITY
         self.epoch = 0
         self.place: Place = ()
         self.size = 0
@@ -71,7 +71,7 @@ class World:
         """Where nodes are and what they are, for speeds that depend on it."""
         self.topology = topology
         kinds = {n.name: n.kind for n in cluster.nodes}
-        self.kind_of = kinds if len(set(kinds.values())) > 1 else {}
+        self.kind_of = kinds if set(kinds.values()) != {self.kind} else {}
         self.node_devices = {n.name: n.devices for n in cluster.nodes}
         self.widest = max(self.node_devices.values(), default=1)
         self.jobs_on: dict[str, dict[str, int]] = {n.name: {} for n in cluster.nodes}
@@ -153,21 +153,39 @@ class World:
         curve = job.curve or self.speedups.curve(spec.model, spec.batch, self.kind)
         work = job.seconds * curve.at(job.devices)
         running = self.jobs[job.id] = Running(job, record, curve, work)
-        key = (spec.devices, spec.roles, id(curve))
+        record.ideal_seconds = job.seconds
+        self.judge(running)
+        self.draw_crash(running)
+        return running
+
+    def draw_crash(self, job: Running) -> None:
+        """The work at which it crashes next: after so much device time at the trace's size."""
+        mean = self.options.failures.job_mtbf_seconds
+        if mean < INFINITY:
+            per_device_second = job.work / (job.job.seconds * job.job.devices)
+            crash_at = job.done + float(self.draw.exponential(mean)) * per_device_second
+            job.crash_at = min(job.crash_at, crash_at)
+
+    def judge(self, job: Running) -> None:
+        """Note how well the job could do alone, on the best kind it accepts, by its true curve."""
+        spec = job.job.spec
+        # By the curve itself: bent ones die with their jobs, and an id may then be another's.
+        key = (spec.devices, spec.roles, spec.kinds, job.curve)
         ideal = self._ideals.get(key)
         if ideal is None:
-            sizes = [(s, curve.at(s)) for s in spec.sizes() if curve.at(s) > 0]
+            there = set(self.kind_of.values()) or {self.kind}
+            kinds = [k for k in there if not spec.kinds or k in spec.kinds] or [self.kind]
+            curves = [job.curve if k == self.kind else self.on_other_kind(job, k) for k in kinds]
+            sizes = [(s, c.at(s)) for c in curves for s in spec.sizes() if c.at(s) > 0]
             if not sizes:
                 raise InputError(
-                    f"job {job.id} cannot run on any of its sizes {list(spec.sizes())}: "
+                    f"job {job.job.id} cannot run on any of its sizes {list(spec.sizes())}: "
                     f"its speed-up curve is 0 there"
                 )
             fastest, cheapest = max(v for _, v in sizes), min(s / v for s, v in sizes)
             ideal = self._ideals[key] = (1 / fastest, cheapest)
-        record.ideal_seconds = job.seconds
-        record.fastest_seconds = work * ideal[0]
-        record.least_device_seconds = work * ideal[1]
-        return running
+        job.record.fastest_seconds = job.work * ideal[0]
+        job.record.least_device_seconds = job.work * ideal[1]
 
     def name_of(self, curve: Curve) -> str:
         """The name under which the scheduler finds a curve that came with the trace."""
