@@ -190,7 +190,8 @@ class Cluster(RuleBasedStateMachine):
         if hasattr(self, "scheduler"):
             for id in self.specs:
                 reason = self.scheduler.why(id)
-                assert reason.text.endswith(".") and reason.code != "unknown"
+                assert reason.text.endswith(".")
+                assert reason.code != "unknown"
 
     def teardown(self) -> None:
         if hasattr(self, "scheduler"):

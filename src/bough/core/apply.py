@@ -9,7 +9,14 @@ from bough.core import model as m
 from bough.core.jobs import Job
 from bough.core.learning import expected_work, forget, learn_rate, learn_work
 from bough.core.reason import (
-    BUSY, DEPENDENCY, HELD, KIND, NONE, RESOURCES, TOO_BIG, TOPOLOGY,
+    BUSY,
+    DEPENDENCY,
+    HELD,
+    KIND,
+    NONE,
+    RESOURCES,
+    TOO_BIG,
+    TOPOLOGY,
 )  # fmt: skip
 from bough.core.settle import reconcile
 from bough.core.state import (
