@@ -25,7 +25,7 @@ FUNCTION_LINES_AIM, FUNCTION_LINES_MAX = 40, 70
 LONG_FILES: dict[str, int] = {}
 LONG_FILES_MAX = 6
 #: The same for functions, as "file::Class.function".
-LONG_FUNCTIONS: dict[str, int] = {}
+LONG_FUNCTIONS: dict[str, int] = {"src/bough/core/topology.py::Topology.find": 45}
 LONG_FUNCTIONS_MAX = 12
 
 #: Names that say nothing about what is inside.

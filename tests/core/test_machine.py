@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.core.bodies import Body, devices_of
 
 from bough.core import model as m
-from bough.core.scheduler import Scheduler
+from bough.core.scheduler import Scheduler, Settings
 from bough.policies import find
 
 POLICIES = ("fifo", "srtf", "las", "max_min", "greedy", "fifo(skip=true)", "backfill", "edf", "drf")
@@ -26,8 +26,8 @@ class Cluster(RuleBasedStateMachine):
     )
     def begin(self, policy: str, sizes: list[int], damp: float, kinds: int) -> None:
         self.policy = find(policy)
-        self.knobs = {"damp_seconds": damp, "locality_seconds": 10.0}
-        self.scheduler = Scheduler(self.policy, **self.knobs)
+        self.settings = Settings(damp_seconds=damp, locality_seconds=10.0)
+        self.scheduler = Scheduler(self.policy, settings=self.settings)
         self.body = Body()
         self.now = 0.0
         self.count = 0
@@ -150,7 +150,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule()
     def restart_from_snapshot(self) -> None:
-        fresh = Scheduler(self.policy, **self.knobs)
+        fresh = Scheduler(self.policy, settings=self.settings)
         fresh.from_bytes(self.scheduler.to_bytes())
         self.scheduler = fresh
 
@@ -226,7 +226,7 @@ class Cluster(RuleBasedStateMachine):
             assert least > max(sizes.values()), f"{id} never ran: {self.scheduler.why(id)}"
 
     def replay_gives_the_same_commands(self) -> None:
-        again = Scheduler(self.policy, **self.knobs)
+        again = Scheduler(self.policy, settings=self.settings)
         for events, commands in zip(self.batches, self.commands, strict=True):
             batch = msgspec.json.decode(msgspec.json.encode(events), type=list[m.AnyEvent])
             assert msgspec.json.encode(again.handle(batch)) == msgspec.json.encode(commands)

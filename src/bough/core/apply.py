@@ -246,7 +246,8 @@ def exited(state: State, event: m.Exited) -> None:
     if job is None or event.epoch != job.epoch or job.state == "waiting":
         return
     if event.why == "done":
-        learn_work(state, job)
+        if state.learns:
+            learn_work(state, job)
         end(state, job, "done")
         return
     if event.why == "failed":

@@ -95,7 +95,7 @@ class FloatColumn(Column):
 class Jobs:
     """Columns of jobs; row i of every column is the same job, in order of submission."""
 
-    __slots__ = ("floats", "ints", "n", "now", "pick")
+    __slots__ = ("flat", "floats", "ints", "n", "now", "pick")
 
     serial = IntColumn(0, "grows with submission")
     cls = IntColumn(1, "index into View.classes: allowed sizes and believed speeds")
@@ -152,6 +152,8 @@ class Jobs:
         self.pick = pick
         self.n = n
         self.now = now
+        #: Known that no row is locked or has a priority; False when that is not known.
+        self.flat = False
 
     def __len__(self) -> int:
         return self.n

@@ -30,10 +30,10 @@ def in_order(view: View, *keys: Key, base: Ints | None = None) -> Ints:
     """
     jobs = view.jobs
     more: list[Key] = []
-    if np.count_nonzero(jobs.must):
+    if not jobs.flat and np.count_nonzero(jobs.must):
         more.append(jobs.must == 0)
     more.extend(keys)
-    if np.count_nonzero(jobs.priority):
+    if not jobs.flat and np.count_nonzero(jobs.priority):
         more.append(-jobs.priority)
     if base is None and more:
         base = stable_order(more.pop())
@@ -73,6 +73,8 @@ def stable_order(key: Key) -> Ints:
 
 def standing(jobs: Jobs) -> Ints | None:
     """Rows that may not be parked, then by priority; None when that is the order of the rows."""
+    if jobs.flat:
+        return None
     must, priority = np.count_nonzero(jobs.must), np.count_nonzero(jobs.priority)
     if not must and not priority:
         return None

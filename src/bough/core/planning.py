@@ -22,8 +22,8 @@ class Draft:
     """What the policy wants, over all rows of the table."""
 
     want: Ints
-    #: Rows whose size it changes.
-    changed: Ints
+    #: (row, devices held, devices wanted) for every row whose size it changes.
+    changes: list[Change]
     #: Running rows that go on with devices of another kind.
     moved: list[int] = field(default_factory=list)
     #: Rows in the order in which they are to be granted, scope by scope, and whether to pass over.
@@ -33,8 +33,11 @@ class Draft:
     causes: dict[int, int] = field(default_factory=dict)
 
 
+Change = tuple[int, int, int]
 #: Rows that compete (None: all), and for how many devices.
 Part = tuple[Ints | None, int]
+#: So few rows are read faster one by one.
+FEW = 8
 NOBODY: Ints = np.zeros(0, np.int64)
 
 
@@ -56,6 +59,7 @@ def draft(state: State, policy: Policy, blocked: Bools | None = None) -> Draft:
     """Ask the policy for every scope; rows that are blocked get nothing new this time."""
     table = state.table
     table.now = state.now
+    table.flat = not (state.musts or state.priorities)
     if policy.scope == "cluster":
         return draft_matrix(state, policy, blocked)
     if len(state.topology.kinds) > 1:
@@ -64,22 +68,22 @@ def draft(state: State, policy: Policy, blocked: Bools | None = None) -> Draft:
     if not state.queues.trivial and policy.scope != "pool":
         return draft_queues(state, policy, parts)
     if len(parts) == 1 and parts[0][0] is None and table.n:
-        result = Draft(NOBODY, NOBODY)
-        result.want, result.changed = ask(state, policy, result, *parts[0])
+        result = Draft(NOBODY, [])
+        result.want, result.changes = ask(state, policy, result, *parts[0])
         return result
-    result = Draft(np.zeros(table.n, np.int64), NOBODY)
+    result = Draft(np.zeros(table.n, np.int64), [])
     for rows, devices in parts:
         if table.n and (rows is None or len(rows)):
             sizes, _ = ask(state, policy, result, rows, devices)
             result.want[slice(None) if rows is None else rows] = sizes
-    result.changed = (result.want != table.size).nonzero()[0]
+    result.changes = differences(table.size, result.want)
     return result
 
 
 def draft_queues(state: State, policy: Policy, parts: list[Part]) -> Draft:
     """Ask the policy for each queue of each pool."""
     table = state.table
-    result = Draft(np.zeros(table.n, np.int64), NOBODY)
+    result = Draft(np.zeros(table.n, np.int64), [])
     for rows, devices in parts:
         index = np.arange(table.n) if rows is None else rows
         if not len(index):
@@ -92,7 +96,7 @@ def draft_queues(state: State, policy: Policy, parts: list[Part]) -> Draft:
 
         result.want[index], causes = share_pool(state, index, devices, ask_queue)
         result.causes.update(causes)
-    result.changed = (result.want != table.size).nonzero()[0]
+    result.changes = differences(table.size, result.want)
     return result
 
 
@@ -110,8 +114,8 @@ def pool_parts(state: State, blocked: Bools | None) -> list[Part]:
 
 def ask(
     state: State, policy: Policy, result: Draft, rows: Ints | None, devices: int
-) -> tuple[Ints, Ints]:
-    """Ask the policy about one part and check its answer: sizes, and rows of it that change."""
+) -> tuple[Ints, list[Change]]:
+    """Ask the policy about one part and check its answer: sizes, and what they change in it."""
     table = state.table
     jobs: Jobs = table if rows is None else table.rows(rows)
     if state.classes.widest > devices:
@@ -165,30 +169,36 @@ def shares(state: State, devices: int) -> tuple[QueueShare, ...]:
     )
 
 
-def check(state: State, sizes: Ints, jobs: Jobs, devices: int) -> Ints:
-    """Refuse a plan that breaks a range, a lock or the capacity; the rows it changes."""
-    if len(sizes) != len(jobs):
-        raise BadPlan(f"{len(sizes)} sizes for {len(jobs)} jobs")
-    now = jobs.size
-    changed: Ints = (sizes != now).nonzero()[0]
-    if not len(changed):
-        return changed
+def differences(size: Ints, want: Ints) -> list[Change]:
+    """Where two columns differ, and by what."""
+    rows = (size != want).nonzero()[0]
+    if len(rows) < FEW:
+        return [(row, int(size[row]), int(want[row])) for row in rows.tolist()]
+    return list(zip(rows.tolist(), size[rows].tolist(), want[rows].tolist(), strict=True))
+
+
+def check(state: State, sizes: Ints, jobs: Jobs, devices: int) -> list[Change]:
+    """Refuse a plan that breaks a range, a lock or the capacity; what it changes."""
+    if len(sizes) != jobs.n:
+        raise BadPlan(f"{len(sizes)} sizes for {jobs.n} jobs")
+    changes = differences(jobs.size, sizes)
+    if not changes:
+        return changes
     more = 0
-    columns = (sizes, now, jobs.cls, jobs.lo, jobs.hi)
-    for row, size, held, cls, lo, hi in zip(
-        changed.tolist(), *(c[changed].tolist() for c in columns), strict=True
-    ):
+    cls, lo, hi, must = jobs.cls, jobs.lo, jobs.hi, jobs.must
+    for row, held, size in changes:
         more += size - held
         if not size:
-            if jobs.must[row]:
+            if must[row]:
                 raise BadPlan(f"job row {row} may not be parked now")
-        elif not state.classes.allows(cls, size):
-            raise BadPlan(f"{size} is not a size of job row {row}: {state.classes.sizes(cls)}")
-        elif not lo <= size <= hi:
-            raise BadPlan(f"{size} is outside {lo}..{hi} of job row {row}")
+        elif not state.classes.allows(int(cls[row]), size):
+            allowed = state.classes.sizes(int(cls[row]))
+            raise BadPlan(f"{size} is not a size of job row {row}: {allowed}")
+        elif not lo[row] <= size <= hi[row]:
+            raise BadPlan(f"{size} is outside {lo[row]}..{hi[row]} of job row {row}")
     if more > 0 and (total := int(np.add.reduce(sizes))) > devices:
         raise BadPlan(f"{total} devices planned where there are {devices}")
-    return changed
+    return changes
 
 
 def choose_pools(state: State) -> None:
@@ -221,7 +231,7 @@ def set_pool(state: State, row: int, pool: int) -> None:
 def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
     """Ask a policy that looks at all kinds at once; each job gets devices of one kind."""
     table, topology = state.table, state.topology
-    result = Draft(np.zeros(table.n, np.int64), NOBODY)
+    result = Draft(np.zeros(table.n, np.int64), [])
     ready = table.wi[READY, : table.n].astype(bool)
     rows = (ready if blocked is None else ready & ~blocked).nonzero()[0]
     if not len(rows):
@@ -251,6 +261,6 @@ def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
         set_pool(state, row, pool)
     result.moved = [row for row in rows[moves].tolist() if table.size[row]]
     result.want[rows] = sizes
-    result.changed = (result.want != table.size).nonzero()[0]
+    result.changes = differences(table.size, result.want)
     result.wake_at = plan.wake_at
     return result

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Sequence
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from bough.core import model as m
@@ -27,6 +28,24 @@ ATTEMPTS = 8
 NEVER_SECONDS = 1e12
 
 
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How plans are made and carried out, whatever the policy."""
+
+    #: A gang that found no compact place accepts to be scattered after this long.
+    locality_seconds: float = 180.0
+    #: A running job is not grown again within this time of its last change.
+    damp_seconds: float = 0.0
+    #: Plans are made at multiples of this only; 0: at every event.
+    round_seconds: float = 0.0
+    #: Place everything anew at each decision, moving jobs freely (as some simulators do): "best"
+    #: fit or "first" fit; empty: places are kept.
+    repack: Literal["", "best", "first"] = ""
+    #: Let jobs that end teach the prior for jobs without an estimate.
+    learns: bool = True
+    #: Ask the policy even when all jobs have what they want and new ones can have it too.
+    always_asks: bool = False
+
+
 class Scheduler:
     """A deterministic state machine: it never sleeps, reads a clock, opens a file or draws lots."""
 
@@ -37,23 +56,14 @@ class Scheduler:
         *,
         queues: QueueTree | None = None,
         speedups: SpeedBook | None = None,
-        #: A gang that found no compact place accepts to be scattered after this long.
-        locality_seconds: float = 180.0,
-        #: A running job is not grown again within this time of its last change.
-        damp_seconds: float = 0.0,
-        #: Plans are made at multiples of this only; 0: at every event.
-        round_seconds: float = 0.0,
-        #: Place everything anew at each decision, moving jobs freely (as some simulators do):
-        #: "best" fit or "first" fit; empty: places are kept.
-        repack_how: Literal["", "best", "first"] = "",
+        settings: Settings | None = None,
     ) -> None:
         self.policy = policy
-        self.locality_seconds = locality_seconds
-        self.round_seconds = round_seconds
-        self.repack_how = repack_how
+        self.settings = settings = settings or Settings()
         self.state = State(topology or Topology(), queues or QueueTree(), speedups or SpeedBook())
-        self.state.damp_seconds = damp_seconds
-        self.state.locality_relaxes = locality_seconds < NEVER_SECONDS
+        self.state.damp_seconds = settings.damp_seconds
+        self.state.learns = settings.learns
+        self.state.locality_relaxes = settings.locality_seconds < NEVER_SECONDS
         #: When time alone may change something; the body sends a Tick then.
         self.wake_at = m.INFINITY
         self._admits = type(policy).admit is not Policy.admit
@@ -76,7 +86,7 @@ class Scheduler:
         if state.locks or state.limits or self._plan_wake_at <= state.now:
             self._expire()
         # 3. Wishes, places, commands.
-        if state.replan and (not self.round_seconds or self._round_is_due()):
+        if state.replan and (not self.settings.round_seconds or self._round_is_due()):
             state.replan = False
             self._decide()
         # 4. Starts and growths whose devices are free by now.
@@ -139,7 +149,7 @@ class Scheduler:
 
     def _round_is_due(self) -> bool:
         """Whether plans may be made now."""
-        return self.state.now % self.round_seconds == 0.0
+        return self.state.now % self.settings.round_seconds == 0.0
 
     def _decide(self) -> None:
         """Ask the policy, prove on the tree that it fits, and only then tell the bodies."""
@@ -155,8 +165,8 @@ class Scheduler:
                 state.refused = str(error)
                 self._plan_wake_at = m.INFINITY
                 return
-            trial = Settlement(state, self.locality_seconds)
-            how = self.repack_how
+            trial = Settlement(state, self.settings.locality_seconds)
+            how = self.settings.repack
             placed = repack(trial, wish, how) if how else trial.apply(wish)
             failed.update(trial.failed)
             wake_at = min(wake_at, wish.wake_at, trial.wake_at)
@@ -182,8 +192,8 @@ class Scheduler:
             wake = min(wake, state.limits[0][0])
         if not state.queues.trivial:
             wake = min(wake, state.queues.next_change(state.now, self._used()))
-        if self.round_seconds and (state.replan or wake < m.INFINITY):
-            every = self.round_seconds
+        every = self.settings.round_seconds
+        if every and (state.replan or wake < m.INFINITY):
             wake = max(wake, state.now) if not state.replan else state.now + 1e-9
             wake = -(-wake // every) * every
         return wake

@@ -135,20 +135,17 @@ class Settlement:
 
     def apply(self, draft: Draft) -> bool:
         """Carry the draft out on the tree; False when sizes given to some could not be placed."""
-        state, want = self.state, draft.want
-        changed = draft.changed
-        if not len(changed) and not draft.moved:
+        want = draft.want
+        if not draft.changes and not draft.moved:
             return True
         grow: list[int] = []
         for row in draft.moved:
             self.vacate(row, 0)
             grow.append(row)
-        moved = set(draft.moved)
-        sizes, wants = state.table.wi[SIZE, changed].tolist(), want[changed].tolist()
-        for row, size, wanted in zip(changed.tolist(), sizes, wants, strict=True):
-            if row in moved:
+        for row, held, wanted in draft.changes:
+            if draft.moved and row in draft.moved:
                 continue
-            if wanted < size:
+            if wanted < held:
                 self.vacate(row, wanted)
             else:
                 grow.append(row)

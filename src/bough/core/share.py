@@ -37,7 +37,7 @@ def wished(jobs: Jobs, keep: bool = False) -> Ints:
     """
     lo, hi = jobs.lo, jobs.hi
     wish: Ints = np.maximum(np.minimum(jobs.wish, hi), lo)
-    if keep or np.count_nonzero(jobs.must):
+    if keep or not (jobs.flat or not np.count_nonzero(jobs.must)):
         holds = (jobs.size if keep else jobs.size * jobs.must).nonzero()[0]
         wish[holds] = np.maximum(np.minimum(jobs.size[holds], hi[holds]), lo[holds])
     return wish

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -49,57 +50,65 @@ class NodeBook:
         self.unhealthy: set[int] = set()
 
 
+@dataclass(slots=True)
 class State:
     """Everything the scheduler decides from; changed only through `Scheduler.handle`."""
 
-    def __init__(self, topology: Topology, queues: QueueTree, speedups: SpeedBook) -> None:
-        self.now = 0.0
-        self.topology = topology
-        #: The same tree with nothing running on it: what could ever be placed.
-        self.empty = deepcopy(topology)
-        self.queues = queues
-        self.speedups = speedups
-        self.classes = ClassTable()
-        #: What was asked of the speed-ups before, and the class that came of it.
-        self.known_classes: dict[Any, int] = {}
-        self.table = JobTable()
-        #: Corrections of the curves of jobs that reported their rates, by serial number.
-        self.fits: dict[int, OnlineFit] = {}
-        self.jobs: dict[str, Job] = {}
-        self.nodes: dict[str, NodeBook] = {}
-        #: How jobs ended, for those that depend on them.
-        self.ended: dict[str, str] = {}
-        #: job id -> jobs that wait for its end.
-        self.dependents: dict[str, set[str]] = {}
-        self.users: dict[str, int] = {}
-        self.next_serial = 0
-        #: Devices told to be left but perhaps not left yet: node index -> bit mask.
-        self.leaving: dict[int, int] = {}
-        #: Jobs whose place differs from what their body was told, in the order they became so.
-        self.pending: dict[int, Job] = {}
-        #: Rows that may not run now (held, dependencies, too big): how many.
-        self.unready = 0
-        #: Rows bound by min_run_seconds or damping: (until, serial), and how many cannot be parked.
-        self.locks: list[tuple[float, int]] = []
-        self.musts = 0
-        #: Ends of maximum run times: (when, serial, epoch).
-        self.limits: list[tuple[float, int, int]] = []
-        #: Rows with a priority other than 0.
-        self.priorities = 0
-        #: Whether something happened that may change the plan.
-        self.replan = False
-        #: Commands of the present step, in order.
-        self.out: list[Command] = []
-        #: (job id, when, cause code) for every change of cause since it was last emptied.
-        self.causes: list[tuple[str, float, int]] = []
-        #: Whether some row waits for another cause than that others are served first.
-        self.special_causes = False
-        #: Why the last plan was refused; empty when it was good.
-        self.refused = ""
-        #: Whether a job that waited long enough accepts to be scattered.
-        self.locality_relaxes = True
-        #: Elastic jobs are not grown again within this time of a change of size.
-        self.damp_seconds = 0.0
+    topology: Topology
+    queues: QueueTree
+    speedups: SpeedBook
+    now: float = 0.0
+    #: The same tree with nothing running on it: what could ever be placed.
+    empty: Topology = field(init=False)
+    classes: ClassTable = field(default_factory=ClassTable)
+    #: What was asked of the speed-ups before, and the class that came of it.
+    known_classes: dict[Any, int] = field(default_factory=dict)
+    table: JobTable = field(default_factory=JobTable)
+    #: Corrections of the curves of jobs that reported their rates, by serial number.
+    fits: dict[int, OnlineFit] = field(default_factory=dict)
+    jobs: dict[str, Job] = field(default_factory=dict)
+    nodes: dict[str, NodeBook] = field(default_factory=dict)
+    #: How jobs ended, for those that depend on them.
+    ended: dict[str, str] = field(default_factory=dict)
+    #: job id -> jobs that wait for its end.
+    dependents: dict[str, set[str]] = field(default_factory=dict)
+    users: dict[str, int] = field(default_factory=dict)
+    next_serial: int = 0
+    #: Devices told to be left but perhaps not left yet: node index -> bit mask.
+    leaving: dict[int, int] = field(default_factory=dict)
+    #: Jobs whose place differs from what their body was told, in the order they became so.
+    pending: dict[int, Job] = field(default_factory=dict)
+    #: Rows that may not run now (held, dependencies, too big): how many.
+    unready: int = 0
+    #: Rows bound by min_run_seconds or damping: (until, serial), and how many cannot be parked.
+    locks: list[tuple[float, int]] = field(default_factory=list)
+    musts: int = 0
+    #: Ends of maximum run times: (when, serial, epoch).
+    limits: list[tuple[float, int, int]] = field(default_factory=list)
+    #: Rows with a priority other than 0.
+    priorities: int = 0
+    #: Whether ends of jobs are to teach how much work such jobs need.
+    learns: bool = True
+    #: Whether all jobs have all they want, and those that came since the last plan.
+    content: bool = False
+    fresh: list[Job] = field(default_factory=list)
+    #: Whether something happened that may change the plan.
+    replan: bool = False
+    #: Commands of the present step, in order.
+    out: list[Command] = field(default_factory=list)
+    #: (job id, when, cause code) for every change of cause since it was last emptied.
+    causes: list[tuple[str, float, int]] = field(default_factory=list)
+    #: Whether some row waits for another cause than that others are served first.
+    special_causes: bool = False
+    #: Why the last plan was refused; empty when it was good.
+    refused: str = ""
+    #: Whether a job that waited long enough accepts to be scattered.
+    locality_relaxes: bool = True
+    #: Elastic jobs are not grown again within this time of a change of size.
+    damp_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.empty = deepcopy(self.topology)
 
     # ------------------------------------------------------------------ rows
 

@@ -57,8 +57,9 @@ class Engine:
         speedups = deepcopy(tools.speedups) or SpeedBook(trace.kind or kind)
         self.scheduler = Scheduler(
             policy, cluster.tree(), queues=QueueTree(), speedups=speedups,
-            locality_seconds=options.locality_seconds, damp_seconds=options.damp_seconds,
-            round_seconds=options.round_seconds, repack_how=options.repack,
+            settings=options.settings(
+                learns=any(job.spec.estimate_seconds is None for job in self.arrivals)
+            ),
         )  # fmt: skip
         self.world = World(options, speedups, trace, kind)
         self.world.watch_places(cluster, self.scheduler.state.topology)

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from bough.core.model import INFINITY, Queue
+from bough.core.scheduler import Settings
 from bough.core.speedup import SpeedBook
 
 
@@ -55,6 +56,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     detail: bool = False
     #: Jobs whose story is told.
     explain: frozenset[str] = frozenset()
+
+    def settings(self, learns: bool) -> Settings:
+        """What of this is the scheduler's."""
+        return Settings(
+            locality_seconds=self.locality_seconds, damp_seconds=self.damp_seconds,
+            round_seconds=self.round_seconds, repack=self.repack, learns=learns,
+        )  # fmt: skip
 
 
 class Tools(msgspec.Struct, frozen=True, kw_only=True):

@@ -100,6 +100,8 @@ class World:
     def levels_too_wide(self, job: Running) -> int:
         """Levels its place spans beyond what so many devices need."""
         topology = self.topology
+        if len(topology.levels) == 1:
+            return int(job.size <= self.widest)
         span = topology.span(topology.slots(job.place))
         needed = topology.spans.index("node") + (job.size > self.widest)
         return max(span - needed, 0)

@@ -165,11 +165,7 @@ class Collector:
         sizes: Range | None = None,
     ) -> TraceJob:
         """A job as every format gives it. What has a deadline asks for a guarantee."""
-        if not (0 < seconds <= SECONDS_MAX and 0 <= submit <= SECONDS_MAX):
-            what = f"submitted at {submit:g} s and running {seconds:g} s is beyond {SECONDS_MAX:g}"
-            raise BadRow(what)
-        if devices > DEVICES_MAX:
-            raise BadRow(f"{devices} devices are more than {DEVICES_MAX}")
+        refuse_extremes(submit, seconds, devices)
         wanted = deadline is not None if guaranteed is None else guaranteed
         spec = JobSpec(
             name=model or "job",
@@ -228,6 +224,15 @@ class Collector:
 
 #: What logs write where a moment is not known.
 NO_MOMENT = {"", "none", "null", "unknown", "nan", "n/a"}
+
+
+def refuse_extremes(submit: float, seconds: float, devices: int) -> None:
+    """A moment, a duration or a size beyond all reason is a slip of the file."""
+    if not (0 < seconds <= SECONDS_MAX and 0 <= submit <= SECONDS_MAX):
+        what = f"submitted at {submit:g} s and running {seconds:g} s is beyond {SECONDS_MAX:g}"
+        raise BadRow(what)
+    if devices > DEVICES_MAX:
+        raise BadRow(f"{devices} devices are more than {DEVICES_MAX}")
 
 
 def unix_time(text: str | None, field: str) -> float:
