@@ -42,8 +42,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     repack: Literal["", "best", "first"] = ""
     #: Let jobs that end teach the prior for jobs without an estimate.
     learns: bool = True
-    #: Ask the policy even when all jobs have what they want and new ones can have it too.
-    always_asks: bool = False
 
 
 class Scheduler:

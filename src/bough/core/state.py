@@ -89,9 +89,6 @@ class State:
     priorities: int = 0
     #: Whether ends of jobs are to teach how much work such jobs need.
     learns: bool = True
-    #: Whether all jobs have all they want, and those that came since the last plan.
-    content: bool = False
-    fresh: list[Job] = field(default_factory=list)
     #: Whether something happened that may change the plan.
     replan: bool = False
     #: Commands of the present step, in order.

@@ -14,8 +14,6 @@ class Fifo(Policy, frozen=True):
     Ours: jobs of higher priority wait in front.
     """
 
-    content_with = "wish"
-
     #: Pass over jobs that cannot start, instead of holding back all behind them.
     skip: bool = False
 

@@ -17,8 +17,6 @@ class MaxMin(Policy, frozen=True):
     their speed.
     """
 
-    content_with = "peak"
-
     #: Even out devices per unit of the jobs' weights instead of devices.
     weighted: bool = False
 
