@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.core.driver import Driver, node, on
@@ -188,7 +190,7 @@ def test_a_moment_that_has_passed_is_not_waited_for() -> None:
 # ------------------------------------------------------------------------ patience for a place
 
 
-def scattered(policy: str = "fifo", **settings: float) -> Driver:
+def scattered(policy: str = "fifo", **settings: Any) -> Driver:
     """Two nodes of two devices, half of each taken."""
     driver = Driver(policy, node("n0", 2), node("n1", 2), **settings)
     for id in ("w", "x", "y", "z"):
