@@ -13,10 +13,13 @@ from bough.core.reason import (
     DEPENDENCY,
     HELD,
     KIND,
+    LOST,
     NONE,
     RESOURCES,
+    RETRY,
     TOO_BIG,
     TOPOLOGY,
+    farewell,
 )  # fmt: skip
 from bough.core.settle import reconcile
 from bough.core.state import (
@@ -139,13 +142,13 @@ def refresh(state: State) -> None:
     state.replan = True
 
 
-def vacate(state: State, job: Job) -> None:
+def vacate(state: State, job: Job, cause: int = BUSY) -> None:
     """Take all devices from a job in the books; what its body must do is told at the end."""
     row = state.table.row(job)
     if job.place:
         state.give(job)
         state.set_size(row, 0)
-        state.set_cause(row, BUSY)
+        state.set_cause(row, cause)
         state.set_bounds(row, job)
     state.replan = True
 
@@ -167,6 +170,8 @@ def end(state: State, job: Job, how: Any, reason: str = "") -> None:
     del state.jobs[job.id]
     job.moves("end")
     state.ended[job.id] = how
+    if how != "done":
+        state.farewells[job.id] = farewell(how, reason)
     state.out.append(m.Ended(job.id, job.epoch, how, reason))
     state.replan = True
     for id in sorted(state.dependents.pop(job.id, ())):
@@ -262,8 +267,10 @@ def exited(state: State, event: m.Exited) -> None:
     if job.ends_as:
         end(state, job, job.ends_as)
     elif by_itself:
-        vacate(state, job)
-        state.set_ready(state.table.row(job), *may_run(state, job))
+        off = RETRY if event.why == "failed" else LOST
+        vacate(state, job, off)
+        ready, cause = may_run(state, job)
+        state.set_ready(state.table.row(job), ready, off if ready else cause)
     elif job.place:
         reconcile(state, job)
 
@@ -313,7 +320,7 @@ def evict(state: State, name: str, mask: int = -1) -> None:
     index = state.topology.names.index(name)
     for job in list(state.table.items):
         if any(node == index and bits & mask for node, bits in job.place + job.held):
-            vacate(state, job)
+            vacate(state, job, LOST)
             reconcile(state, job)
 
 

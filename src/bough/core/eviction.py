@@ -44,6 +44,7 @@ def make_place(trial: Settlement, row: int, want: int) -> bool:
     for step in room.steps:
         at = rows[step.victim.id]
         trial.hold(at, table.items[at], step.keep)
+        trial.taken_by[at] = job.id
     trial.hold(row, job, room.place, room.gang.workers if room.gang else ())
     return True
 

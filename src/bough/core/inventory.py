@@ -33,6 +33,7 @@ class Inventory:
     ) -> None:
         #: Names of the levels from the top down to the node; sizes of the domains inside a node,
         #: ascending; every level a place may span, from the bottom to the top.
+        self._made_of = (levels, bandwidth, inner)
         self.levels, self.inner, self.spans = read_levels(levels, inner or {})
         self._bandwidth = fill_bandwidth(self.spans, bandwidth or {})
         #: Pool index -> kind of device, in order of appearance.

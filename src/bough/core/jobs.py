@@ -29,14 +29,15 @@ class Job:
     """One live job: what was asked and what has happened; its numbers are a row of the columns."""
 
     __slots__ = (
-        "ends_as", "epoch", "failures", "held", "held_by_user", "id", "in_place", "leaving",
-        "place", "plain", "pools", "seats", "serial", "spec", "state", "step", "waits_for",
+        "ends_as", "epoch", "failures", "had", "held", "held_by_user", "id", "in_place", "leaving",
+        "lost_to", "place", "plain", "pools", "seats", "serial", "spec", "state", "step",
+        "waits_for",
     )  # fmt: skip
 
     def __init__(self, id: str, serial: int, spec: JobSpec) -> None:
         self.id = id
         self.serial = serial
-        self.spec = spec
+        self.ask(spec)
         self.state = "waiting"
         #: Counts incarnations; answers from older ones are ignored.
         self.epoch = 0
@@ -52,10 +53,18 @@ class Job:
         self.held_by_user = False
         #: Name of the end it is being stopped for ("cancelled", "timed-out"); empty: it goes on.
         self.ends_as = ""
+        #: Devices it was told to hold before the last command.
+        self.had = 0
+        #: Job of higher priority that took its devices last.
+        self.lost_to = ""
         #: Pools it accepts, best first.
         self.pools: tuple[int, ...] = ()
         #: Jobs that must end first.
         self.waits_for: set[str] = set()
+
+    def ask(self, spec: JobSpec) -> None:
+        """Take over what is asked."""
+        self.spec = spec
         #: Asks for devices alone: no roles, CPUs, memory or topology wish.
         self.plain = not (spec.roles or spec.cpus or spec.memory or spec.topology != ANYWHERE)
         #: Can change its size without ending its processes.

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from bough.core.jobs import Jobs
 from bough.core.model import INFINITY, JobSpec
+from bough.core.reason import Facts, Reason
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -104,9 +105,17 @@ class Verdict:
     """The answer to a submission."""
 
     accepted: bool
-    #: Reason code and facts when refused or accepted with conditions.
+    #: When refused, or accepted with conditions: the code, the sentence, the facts behind it, and
+    #: the cheapest change with which it would be accepted.
     code: str = ""
-    facts: dict[str, float | str] = field(default_factory=dict)
+    text: str = ""
+    facts: Facts = field(default_factory=dict)
+    remedy: str = ""
+
+    def reason(self) -> Reason:
+        """The same as every other reason."""
+        text = self.text or f"The policy refused it: {self.code or 'no reason given'}."
+        return Reason(code=self.code or "rejected", facts=self.facts, text=text, remedy=self.remedy)
 
 
 ACCEPTED = Verdict(accepted=True)

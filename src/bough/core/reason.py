@@ -6,21 +6,30 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+import numpy as np
+
+from bough.core.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from bough.core.jobs import Job
     from bough.core.state import State
 
-#: Codes of waiting, by the number kept in the column `cause`.
+#: Codes of waiting, by the number kept in the column `cause`. Up to `busy`: others are served
+#: first, and how it came to that; beyond: something else stands in the way. A job is `moving` while
+#: others still have to leave the devices it was granted; that is no cause kept in the column.
 CODES: Final = (
-    "none", "busy", "fragmentation", "topology", "resources", "quota", "paused", "budget",
-    "dependency", "held", "kind", "too-big", "policy", "moving",
+    "none", "parked", "preempted", "lost", "retry", "busy", "fragmentation", "topology",
+    "resources", "quota", "paused", "budget", "dependency", "held", "kind", "too-big", "deadline",
+    "policy", "moving",
 )  # fmt: skip
 (
-    NONE, BUSY, FRAGMENTATION, TOPOLOGY, RESOURCES, QUOTA, PAUSED, BUDGET,
-    DEPENDENCY, HELD, KIND, TOO_BIG, POLICY, MOVING,
+    NONE, PARKED, PREEMPTED, LOST, RETRY, BUSY, FRAGMENTATION, TOPOLOGY,
+    RESOURCES, QUOTA, PAUSED, BUDGET, DEPENDENCY, HELD, KIND, TOO_BIG, DEADLINE,
+    POLICY, MOVING,
 ) = range(len(CODES))  # fmt: skip
 NUMBER: Final = {code: i for i, code in enumerate(CODES)}
+
+Facts = dict[str, int | float | str]
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +38,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     #: Machine-readable word.
     code: str
     #: The numbers and names the sentence is made from.
-    facts: dict[str, int | float | str] = {}
+    facts: Facts = {}
     #: One plain sentence.
     text: str
     #: The cheapest thing that would change it; empty when there is nothing to do but wait.
@@ -37,111 +46,195 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain(state: State, id: str) -> Reason:
-    """Why the job is where it is, from the state alone."""
+    """Why the job is where it is, from the state alone (without a remedy)."""
     job = state.jobs.get(id)
     if job is None:
         how = state.ended.get(id)
         if how is None:
             return Reason(code="unknown", text=f"No job is called {id}.")
-        return Reason(code=how, text=f"The job ended: {how}.")
+        return state.farewells.get(id) or Reason(code=how, text=f"{ENDINGS[how]}.")
     row = state.table.row(job)
-    size = int(state.table.size[row])
     if job.held or job.place:
-        return _running(state, job, size)
+        return running(state, job, row)
+    if job.ends_as:
+        return Reason(code="stopping", text=f"It is being stopped: {job.ends_as}.")
     code = CODES[int(state.table.cause[row])]
     return _WAITING[code](state, job, row)
 
 
-def _running(state: State, job: Job, size: int) -> Reason:
+#: How a job ended, in a few words.
+ENDINGS: Final = {
+    "done": "It finished its work",
+    "failed": "It failed",
+    "cancelled": "It was cancelled",
+    "rejected": "It was rejected",
+    "timed-out": "It reached its longest run time",
+}
+
+
+def farewell(how: str, detail: str = "", facts: Facts | None = None) -> Reason:
+    """The reason kept of a job that is over."""
+    text = f"{ENDINGS[how]}: {detail}." if detail else f"{ENDINGS[how]}."
+    return Reason(code=how, facts=facts or {}, text=text)
+
+
+def running(state: State, job: Job, row: int) -> Reason:
     """A job that holds devices, or is about to."""
-    place = state.topology.place(job.place)
-    nodes = ", ".join(name for name, _ in place[:3]) + (" …" if len(place) > 3 else "")
-    facts: dict[str, int | float | str] = {"devices": size, "nodes": len(place)}
+    size, most = int(state.table.size[row]), int(state.table.max[row])
     if not job.place:
-        return Reason(code="stopping", facts=facts, text="It is being stopped.")
+        why = job.ends_as or CODES[int(state.table.cause[row])]
+        return Reason(code="stopping", facts={"why": why}, text=f"It is being stopped: {why}.")
+    where = nodes(state, job)
+    facts: Facts = {"devices": size, "nodes": len(job.place), "most": most}
     if job.serial in state.pending:
-        text = f"It has {size} devices on {nodes} and starts when others have left them."
+        text = f"It has {many(size)} on {where} and takes them when others have left them."
         return Reason(code="moving", facts=facts, text=text)
-    text = f"It runs on {size} {'device' if size == 1 else 'devices'} on {nodes}."
-    return Reason(code="running", facts=facts, text=text)
+    more = f", and could use up to {most}" if most > size else ""
+    return Reason(code="running", facts=facts, text=f"It runs on {many(size)} of {where}{more}.")
 
 
-def _facts(state: State, job: Job, row: int) -> dict[str, int | float | str]:
+def nodes(state: State, job: Job) -> str:
+    """Names of the first nodes of its place."""
+    names = [name for name, _ in state.topology.place(job.place)]
+    beyond = f" and {len(names) - 3} more nodes" if len(names) > 4 else ""
+    return ", ".join(names[:3] if beyond else names) + beyond
+
+
+def many(count: int, kind: str = "") -> str:
+    """A number of devices, in words that agree with it."""
+    kind = f" {kind}" if kind else ""
+    return f"{count}{kind} device{'' if count == 1 else 's'}"
+
+
+def needed(f: Facts) -> str:
+    """What the job needs, as most sentences begin."""
+    least = "at least " if f["most"] != f["needs"] else ""
+    return f"It needs {least}{many(int(f['needs']), str(f['kind']))}"
+
+
+def is_are(count: int | float | str) -> str:
+    """The verb that agrees."""
+    return "is" if count == 1 else "are"
+
+
+def facts_of(state: State, job: Job, row: int) -> Facts:
     """The numbers most sentences need."""
     table, topology = state.table, state.topology
     pool = int(table.pool[row])
     known = pool < len(topology.kinds)
-    ready = (table.size == 0) & (table.ready == 1) & (table.pool == pool)
-    return {
+    waits = (table.size == 0) & (table.ready == 1) & (table.pool == pool)
+    found: Facts = {
         "needs": int(table.min[row]),
+        "most": int(table.max[row]),
+        "kind": topology.kinds[pool] if known else "",
         "free": topology.free(pool) if known else 0,
         "usable": topology.usable(pool) if known else 0,
         "largest_block": topology.largest_free(pool) if known else 0,
-        "ahead": int(ready[:row].sum()),
-        "kind": topology.kinds[pool] if known else "",
+        "ahead": int(np.count_nonzero(waits[:row])),
         "waited_seconds": float(state.now - table.since[row]),
     }
+    deadline = float(table.deadline[row])
+    if deadline < np.inf:
+        found["deadline_in_seconds"] = deadline - state.now
+    return found
+
+
+def free_of(f: Facts) -> str:
+    """How much is free."""
+    return f"{f['free']} of {f['usable']} {is_are(f['free'])} free"
 
 
 def _busy(state: State, job: Job, row: int) -> Reason:
-    f = _facts(state, job, row)
-    text = (
-        f"It needs {f['needs']} {f['kind']} and {f['free']} of {f['usable']} are free; "
-        f"{f['ahead']} jobs submitted earlier wait too."
-    )
-    least = int(state.table.min[row])
-    remedy = f"Accept {f['free']} devices" if 0 < int(f["free"]) < least else ""
-    return Reason(code="busy", facts=f, text=text, remedy=remedy)
+    f = facts_of(state, job, row)
+    ahead = int(f["ahead"])
+    others = f"; {ahead} {'job' if ahead == 1 else 'jobs'} submitted earlier {wait(ahead)} too"
+    text = f"{needed(f)} and {free_of(f)}{others if ahead else ''}."
+    return Reason(code="busy", facts=f, text=text)
+
+
+def wait(count: int) -> str:
+    """The verb that agrees."""
+    return "waits" if count == 1 else "wait"
+
+
+def _off(state: State, job: Job, row: int) -> Reason:
+    """It ran before."""
+    code, f = CODES[int(state.table.cause[row])], facts_of(state, job, row)
+    if code == "preempted":
+        f["by"] = job.lost_to
+    ago = format_duration(float(f["waited_seconds"]))
+    was = {
+        "parked": f"It was parked {ago} ago, because the policy serves others first",
+        "preempted": f"Job {job.lost_to}, of higher priority, took its devices {ago} ago",
+        "lost": f"It lost its devices {ago} ago",
+        "retry": f"It failed {ago} ago and is to be tried again",
+    }[code]
+    text = f"{was}; it needs {many(int(f['needs']), str(f['kind']))} and {free_of(f)}."
+    return Reason(code=code, facts=f, text=text)
 
 
 def _fragmentation(state: State, job: Job, row: int) -> Reason:
-    f = _facts(state, job, row)
+    f = facts_of(state, job, row)
     text = (
-        f"It needs {f['needs']} {f['kind']} close together; {f['free']} are free, "
+        f"{needed(f)} close together; {f['free']} {is_are(f['free'])} free, "
         f"but at most {f['largest_block']} on one node."
     )
-    remedy = f"Accept {f['largest_block']} devices" if f["largest_block"] else ""
-    return Reason(code="fragmentation", facts=f, text=text, remedy=remedy)
+    return Reason(code="fragmentation", facts=f, text=text)
 
 
 def _topology(state: State, job: Job, row: int) -> Reason:
-    f = _facts(state, job, row)
-    wish = job.spec.topology
+    f, wish = facts_of(state, job, row), job.spec.topology
     f |= {"wish": wish.mode, "level": wish.level or "any"}
+    how = {
+        "require": f"in one {wish.level}",
+        "spread": f"each in another {wish.level or 'node'}",
+        "prefer": "close together",
+    }[wish.mode]
     text = (
-        f"It must have {f['needs']} {f['kind']} ({wish.mode} {wish.level or 'placement'}), "
-        f"and no such place is free; {f['free']} are free elsewhere."
+        f"{needed(f)}, {how}, and there is no such place now; "
+        f"{f['free']} {is_are(f['free'])} free in all."
     )
-    remedy = "Ask for `prefer` instead of `require`" if wish.mode == "require" else ""
-    return Reason(code="topology", facts=f, text=text, remedy=remedy)
+    return Reason(code="topology", facts=f, text=text)
 
 
 def _resources(state: State, job: Job, row: int) -> Reason:
-    f = _facts(state, job, row) | {"cpus": job.spec.cpus, "memory": job.spec.memory}
-    text = (
-        f"{f['free']} {f['kind']} are free, but no node has besides them the CPUs and memory it "
-        f"asks for ({job.spec.cpus:g} CPUs and {job.spec.memory} bytes for each device)."
-    )
-    return Reason(code="resources", facts=f, text=text, remedy="Ask for fewer CPUs or less memory")
+    f = facts_of(state, job, row) | {"cpus": job.spec.cpus, "memory": job.spec.memory}
+    each = "what its roles ask for"
+    if not job.spec.roles:
+        parts = [f"{job.spec.cpus:g} CPUs"] * (job.spec.cpus > 0)
+        parts += [f"{format_size(job.spec.memory)} of memory"] * (job.spec.memory > 0)
+        each = f"the {' and '.join(parts)} it asks for beside each"
+    text = f"{needed(f)}; {f['free']} {is_are(f['free'])} free, but not with {each}."
+    return Reason(code="resources", facts=f, text=text)
 
 
 def _quota(state: State, job: Job, row: int) -> Reason:
-    f = _facts(state, job, row)
-    used = int(state.table.size[state.table.queue == state.table.queue[row]].sum())
+    f, table, queues = facts_of(state, job, row), state.table, state.queues
+    q = int(table.queue[row])
+    used = int(table.size[(table.queue == q) & (table.pool == table.pool[row])].sum())
     f |= {"queue": job.spec.queue, "queue_uses": used}
-    text = (
-        f"Queue {job.spec.queue} uses {used} devices, all it is entitled to now; "
-        f"the job needs {f['needs']} more."
-    )
-    return Reason(code="quota", facts=f, text=text, remedy="Submit to another queue")
+    binding = queues.binding(q, str(f["kind"]))
+    if binding is not None and used + int(f["needs"]) > binding.devices:
+        f |= {"rule": binding.code, "allowed": binding.devices, "by": binding.queue}
+        rule = {
+            "guarantee": f"queue {binding.queue} may not borrow beyond its {binding.devices}",
+            "kind-limit": f"queue {binding.queue} may use {binding.devices} of that kind",
+        }.get(binding.code, f"queue {binding.queue} may use {binding.devices}")
+    else:
+        entitled = state.entitled.get((q, int(table.pool[row])), 0)
+        f |= {"rule": "share", "allowed": entitled, "by": job.spec.queue}
+        rule = f"the share of queue {job.spec.queue} is {entitled} now, while others want theirs"
+    text = f"{needed(f)}, but {rule}, and it uses {used}."
+    return Reason(code="quota", facts=f, text=text)
 
 
 def _queue(state: State, job: Job, row: int) -> Reason:
-    code = CODES[int(state.table.cause[row])]
+    code, queues = CODES[int(state.table.cause[row])], state.queues
+    kind = state.topology.kinds[int(state.table.pool[row])]
+    binding = queues.binding(int(state.table.queue[row]), kind)
+    queue = binding.queue if binding is not None else job.spec.queue
     why = "is paused" if code == "paused" else "has used up its budget"
-    facts: dict[str, int | float | str] = {"queue": job.spec.queue}
-    return Reason(code=code, facts=facts, text=f"Queue {job.spec.queue} {why}.",
-                  remedy="Submit to another queue")  # fmt: skip
+    return Reason(code=code, facts={"queue": queue}, text=f"Queue {queue} {why}.")
 
 
 def _dependency(state: State, job: Job, row: int) -> Reason:
@@ -157,24 +250,34 @@ def _held(state: State, job: Job, row: int) -> Reason:
 def _kind(state: State, job: Job, row: int) -> Reason:
     wanted, there = ", ".join(job.spec.kinds), ", ".join(state.topology.kinds)
     text = f"It accepts only {wanted}; the cluster has {there or 'no devices'}."
-    facts: dict[str, int | float | str] = {"accepts": wanted, "cluster": there}
-    return Reason(code="kind", facts=facts, text=text, remedy=f"Accept {there}")
+    if not wanted:
+        text = "The cluster has no devices."
+    return Reason(code="kind", facts={"accepts": wanted, "cluster": there}, text=text)
 
 
 def _too_big(state: State, job: Job, row: int) -> Reason:
-    f = _facts(state, job, row)
-    text = f"It needs at least {f['needs']} {f['kind']}; the cluster has {f['usable']} usable."
-    return Reason(code="too-big", facts=f, text=text, remedy=f"Accept {f['usable']} devices")
+    f = facts_of(state, job, row)
+    text = f"{needed(f)}; the cluster has {f['usable']} in working order."
+    return Reason(code="too-big", facts=f, text=text)
+
+
+def _deadline(state: State, job: Job, row: int) -> Reason:
+    f = facts_of(state, job, row)
+    left = float(f.get("deadline_in_seconds", 0.0))
+    when = f"is in {format_duration(left)}" if left > 0 else f"was {format_duration(-left)} ago"
+    text = f"Its deadline {when} and can no longer be met; others are served first."
+    return Reason(code="deadline", facts=f, text=text)
 
 
 def _policy(state: State, job: Job, row: int) -> Reason:
-    f = _facts(state, job, row)
+    f = facts_of(state, job, row)
     return Reason(code="policy", facts=f, text="The policy lets it wait in favour of others.")
 
 
 _WAITING: Final[dict[str, Callable[[State, Job, int], Reason]]] = {
-    "none": _busy, "busy": _busy, "fragmentation": _fragmentation, "topology": _topology,
+    "none": _busy, "parked": _off, "preempted": _off, "lost": _off, "retry": _off,
+    "busy": _busy, "fragmentation": _fragmentation, "topology": _topology,
     "resources": _resources, "quota": _quota, "paused": _queue, "budget": _queue,
     "dependency": _dependency, "held": _held, "kind": _kind, "too-big": _too_big,
-    "policy": _policy, "moving": _busy,
+    "deadline": _deadline, "policy": _policy,
 }  # fmt: skip

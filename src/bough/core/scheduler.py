@@ -12,10 +12,12 @@ import numpy as np
 from bough.core import model as m
 from bough.core import snapshot
 from bough.core.apply import HANDLERS, stop_for_good
+from bough.core.decisions import reason_for
 from bough.core.planning import BadPlan, draft, expire_locks
 from bough.core.policy import Ints, Policy, View
 from bough.core.queues import QueueTree
 from bough.core.reason import Reason, explain
+from bough.core.remedy import cheapest
 from bough.core.repack import repack
 from bough.core.settle import Settlement, note_causes, retry_pending
 from bough.core.speedup import SpeedBook
@@ -95,8 +97,26 @@ class Scheduler:
         return state.out
 
     def why(self, id: str) -> Reason:
-        """Why the job is where it is."""
-        return explain(self.state, id)
+        """Why the job is where it is, with the cheapest change that would let it start now."""
+        reason = explain(self.state, id)
+        if reason.remedy or id not in self.state.jobs or self.state.jobs[id].place:
+            return reason
+        remedy = cheapest(self, self.state.jobs[id])
+        return msgspec.structs.replace(reason, remedy=remedy) if remedy else reason
+
+    def reason_for(self, command: m.Command) -> Reason:
+        """Why this command was given; to be asked before the next events are handled."""
+        return reason_for(self.state, command)
+
+    def fork(self) -> Scheduler:
+        """An equal one that shares nothing that changes with this one."""
+        state = self.state
+        other = Scheduler(
+            self.policy, state.topology.blank(), speedups=state.speedups.twin(),
+            settings=self.settings,
+        )  # fmt: skip
+        other.from_bytes(self.to_bytes())
+        return other
 
     def to_bytes(self) -> bytes:
         """Everything needed to go on with the same commands."""
@@ -120,7 +140,8 @@ class Scheduler:
         verdict = self.policy.admit(view, event.spec)
         if not verdict.accepted:
             state.ended[event.id] = "rejected"
-            state.out.append(m.Ended(event.id, 0, "rejected", verdict.code))
+            state.farewells[event.id] = verdict.reason()
+            state.out.append(m.Ended(event.id, 0, "rejected", verdict.text or verdict.code))
         return verdict.accepted
 
     def _used(self) -> Ints:

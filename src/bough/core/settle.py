@@ -10,7 +10,7 @@ from bough.core.jobs import Job, Seats, Slots
 from bough.core.model import Resize, Start, Stop
 from bough.core.planning import Draft
 from bough.core.policy import Ints
-from bough.core.reason import BUSY, FRAGMENTATION, NONE, RESOURCES, TOPOLOGY
+from bough.core.reason import BUSY, FRAGMENTATION, NONE, PARKED, PREEMPTED, RESOURCES, TOPOLOGY
 from bough.core.state import CLS, LO, MIN, POOL, SINCE, SIZE, State, merge, minus
 
 _BIG = 1 << 60
@@ -24,6 +24,8 @@ class Settlement:
         self.locality_seconds = locality_seconds
         #: row -> place before the trial, for every row whose place was changed, in order.
         self.before: dict[int, tuple[Slots, Seats]] = {}
+        #: row -> job of higher priority that took its devices.
+        self.taken_by: dict[int, str] = {}
         #: row -> cause, for rows that were granted devices but found no place.
         self.failed: dict[int, int] = {}
         #: Smallest plain size that found no place, by pool: larger ones need not try.
@@ -212,8 +214,10 @@ class Settlement:
             before = int(state.table.wi[SIZE, row])
             if size != before:
                 state.set_size(row, size)
+                job.lost_to = self.taken_by.get(row, "")
                 if not size or not before:
-                    state.set_cause(row, NONE if size else BUSY)
+                    off = PREEMPTED if row in self.taken_by else PARKED
+                    state.set_cause(row, NONE if size else off)
             spec = job.spec
             if state.damp_seconds or spec.min_run_seconds or not spec.preemptible or job.ends_as:
                 state.set_bounds(row, job)
@@ -267,6 +271,7 @@ def reconcile(state: State, job: Job) -> None:
             return
         job.step += 1
         job.moves("resize")
+        job.had = count(held)
         job.held = place
         state.pending.pop(job.serial, None)
         out.append(Resize(job.id, job.epoch, job.step, state.topology.place(place)))
@@ -292,6 +297,7 @@ def named(state: State, job: Job) -> tuple[tuple[str, str, tuple[int, ...]], ...
 def _stop(state: State, job: Job) -> None:
     """Tell the body to leave everything; the next start waits for its answer."""
     job.moves("stop")
+    job.had = count(job.held)
     state.mark_leaving(job, job.held)
     job.held = ()
     if job.place:

@@ -11,6 +11,7 @@ from bough.core.jobs import Job, Seats
 from bough.core.learning import adopt
 from bough.core.model import JobSpec, Node, Place
 from bough.core.prior import Mean
+from bough.core.reason import Reason
 from bough.core.state import CLS, MUST, POOL, READY, NodeBook, State
 
 VERSION = 1
@@ -33,6 +34,7 @@ class JobImage(msgspec.Struct, frozen=True):
     held_by_user: bool
     ends_as: str
     waits_for: tuple[str, ...]
+    lost_to: str
     ints: tuple[int, ...]
     floats: tuple[float, ...]
     #: Rates seen, by size, if the job reported any.
@@ -62,6 +64,8 @@ class Image(msgspec.Struct, frozen=True):
     jobs: tuple[JobImage, ...]
     pending: tuple[int, ...]
     ended: dict[str, str]
+    farewells: dict[str, Reason]
+    entitled: tuple[tuple[int, int, int], ...]
     users: dict[str, int]
     locks: tuple[tuple[float, int], ...]
     limits: tuple[tuple[float, int, int], ...]
@@ -77,8 +81,8 @@ def encode(state: State, plan_wake_at: float) -> bytes:
         JobImage(
             job.id, job.serial, job.spec, job.state, job.epoch, job.step, place(job.place),
             place(job.held), place(job.leaving), job.seats, job.failures, job.held_by_user,
-            job.ends_as, tuple(sorted(job.waits_for)), tuple(table.wi[:, row].tolist()),
-            tuple(table.wf[:, row].tolist()),
+            job.ends_as, tuple(sorted(job.waits_for)), job.lost_to,
+            tuple(table.wi[:, row].tolist()), tuple(table.wf[:, row].tolist()),
             state.fits[job.serial].seen if job.serial in state.fits else None,
         )
         for row, job in enumerate(table.items)
@@ -89,7 +93,8 @@ def encode(state: State, plan_wake_at: float) -> bytes:
     )
     image = Image(
         VERSION, state.now, plan_wake_at, state.next_serial, state.replan, state.special_causes,
-        state.refused, nodes, jobs, tuple(state.pending), state.ended, state.users,
+        state.refused, nodes, jobs, tuple(state.pending), state.ended,
+        state.farewells, tuple((*key, n) for key, n in state.entitled.items()), state.users,
         tuple(state.locks), tuple(state.limits), state.queues.state(),
         state.speedups.prior.state(),
     )  # fmt: skip
@@ -106,6 +111,8 @@ def restore(state: State, data: bytes) -> float:
     state.replan, state.refused = image.replan, image.refused
     state.special_causes = image.special_causes
     state.ended, state.users = dict(image.ended), dict(image.users)
+    state.farewells = dict(image.farewells)
+    state.entitled = {(queue, pool): n for queue, pool, n in image.entitled}
     state.queues.restore(image.queues)
     state.speedups.prior.restore(image.prior)
     for n in image.nodes:
@@ -142,6 +149,7 @@ def _restore_job(state: State, image: JobImage) -> None:
     job.held = slots(image.held)
     job.failures, job.held_by_user = image.failures, image.held_by_user
     job.ends_as, job.waits_for = image.ends_as, set(image.waits_for)
+    job.lost_to = image.lost_to
     job.pools = state.pools_for(job.spec)
     for other in job.waits_for:
         state.dependents.setdefault(other, set()).add(job.id)

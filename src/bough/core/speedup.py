@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from copy import copy
 from itertools import pairwise
 from typing import Final, Literal
 
@@ -183,6 +184,14 @@ class SpeedBook:
         self._tables: dict[str, dict[tuple[int, str], _Entry]] = {}
         self._found: dict[tuple[str, int, str], Curve] = {}
         self._laws: dict[tuple[float, float, float], Curve] = {}
+
+    def twin(self) -> SpeedBook:
+        """One that knows the same curves and learns apart."""
+        made = copy(self)
+        made.prior, made._found = Prior(), dict(self._found)
+        made.prior.restore(self.prior.state())
+        made._tables = {model: dict(entries) for model, entries in self._tables.items()}
+        return made
 
     def add(self, model: str, batch: int, kind: str, curve: Curve) -> None:
         """Put in a curve that is already relative to one device of the reference kind."""

@@ -15,7 +15,7 @@ from bough.core.gangs import Gang, RoleAsk
 from bough.core.jobs import FloatColumn, IntColumn, Job, Jobs, JobTable, Seats, Slots
 from bough.core.model import INFINITY, Command, JobSpec, Node
 from bough.core.queues import QueueTree
-from bough.core.reason import BUSY
+from bough.core.reason import BUSY, Reason
 from bough.core.speedup import Curve, SpeedBook
 from bough.core.topology import Topology
 
@@ -70,6 +70,8 @@ class State:
     nodes: dict[str, NodeBook] = field(default_factory=dict)
     #: How jobs ended, for those that depend on them.
     ended: dict[str, str] = field(default_factory=dict)
+    #: What is to be said of those that ended otherwise than done.
+    farewells: dict[str, Reason] = field(default_factory=dict)
     #: job id -> jobs that wait for its end.
     dependents: dict[str, set[str]] = field(default_factory=dict)
     users: dict[str, int] = field(default_factory=dict)
@@ -95,6 +97,8 @@ class State:
     out: list[Command] = field(default_factory=list)
     #: (job id, when, cause code) for every change of cause since it was last emptied.
     causes: list[tuple[str, float, int]] = field(default_factory=list)
+    #: (queue, pool) -> devices it was entitled to when the present plan was made.
+    entitled: dict[tuple[int, int], int] = field(default_factory=dict)
     #: Whether some row waits for another cause than that others are served first.
     special_causes: bool = False
     #: Why the last plan was refused; empty when it was good.

@@ -28,7 +28,8 @@ def share_pool(
     table, queues = state.table, state.queues
     count = len(queues.names)
     queue, size = table.queue[rows], table.size[rows]
-    pool = state.topology.kinds[int(table.pool[rows[0]])]
+    number = int(table.pool[rows[0]])
+    pool = state.topology.kinds[number]
 
     def total(weights: Ints) -> Ints:
         return np.bincount(queue, weights=weights, minlength=count).astype(np.int64)
@@ -42,6 +43,7 @@ def share_pool(
     entitled = queues.entitle(state.now, pool, devices, demand, floor, elsewhere)
     for q, at in members.items():
         want[at] = ask(rows[at], int(entitled[q]))
+        state.entitled[q, number] = int(entitled[q])
     got = total(want)
     left = devices - int(got.sum())
 
@@ -55,6 +57,7 @@ def share_pool(
         asked[q] = demand[q]
         more = int(queues.entitle(state.now, pool, devices, asked, floor, elsewhere)[q])
         if more > entitled[q]:
+            state.entitled[q, number] = more
             at = members[q]
             want[at] = ask(rows[at], more)
             left -= int(want[at].sum()) - int(got[q])
@@ -65,18 +68,20 @@ def share_pool(
 def _held_back(
     state: State, rows: Ints, want: Ints, members: dict[int, Ints], pool: str, elsewhere: Ints
 ) -> dict[int, int]:
-    """Waiting rows whose queue has reached what a rule allows it, by the cause of it."""
+    """Waiting rows whose queue has what a rule or the wants of others allow it, by their cause."""
     causes: dict[int, int] = {}
+    total = int(want.sum())
     for q, at in members.items():
         waiting = at[want[at] == 0]
         if not len(waiting):
             continue
         binding = state.queues.binding(q, pool, elsewhere)
-        if binding is None:
-            continue
         used = int(want[at].sum())
-        least = state.table.min[rows[waiting]]
-        cause = CAUSES.get(binding.code, QUOTA)
-        for row in rows[waiting[used + least > binding.devices]].tolist():
-            causes[row] = cause
+        needs = used + state.table.min[rows[waiting]]
+        if used < total:
+            share = state.entitled[q, int(state.table.pool[rows[0]])]
+            causes |= dict.fromkeys(rows[waiting[needs > share]].tolist(), QUOTA)
+        if binding is not None:
+            cause = CAUSES.get(binding.code, QUOTA)
+            causes |= dict.fromkeys(rows[waiting[needs > binding.devices]].tolist(), cause)
     return causes

@@ -23,6 +23,10 @@ DEFAULT = Wish()
 class Topology(Inventory):
     """A cluster as a tree of domains: finds places, takes them and gives them back."""
 
+    def blank(self) -> Topology:
+        """A tree of the same levels before any node has joined."""
+        return Topology(*self._made_of)
+
     def free(self, pool: int) -> int:
         """Devices of a pool that may be handed out now."""
         return self.pool_free[pool]
