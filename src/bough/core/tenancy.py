@@ -27,23 +27,22 @@ def share_pool(
     """Sizes for these rows of one pool, and why rules of their queues hold some back."""
     table, queues = state.table, state.queues
     count = len(queues.names)
-    queue, size = table.queue[rows], table.size[rows]
+    queue = table.queue[rows]
     number = int(table.pool[rows[0]])
     pool = state.topology.kinds[number]
 
     def total(weights: Ints) -> Ints:
         return np.bincount(queue, weights=weights, minlength=count).astype(np.int64)
 
+    held, demand = total(table.size[rows]), total(table.hi[rows])
+    floor = total(table.must[rows] * table.lo[rows])
     everywhere = np.bincount(table.queue, weights=table.size, minlength=count).astype(np.int64)
-    held = total(size)
     elsewhere = everywhere - held
-    demand, floor = total(table.hi[rows]), total(table.must[rows] * table.lo[rows])
     members = {q: (queue == q).nonzero()[0] for q in np.unique(queue).tolist()}
     want = np.zeros(len(rows), np.int64)
     entitled = queues.entitle(state.now, pool, devices, demand, floor, elsewhere)
     for q, at in members.items():
         want[at] = ask(rows[at], int(entitled[q]))
-        state.entitled[q, number] = int(entitled[q])
     got = total(want)
     left = devices - int(got.sum())
 
@@ -57,11 +56,12 @@ def share_pool(
         asked[q] = demand[q]
         more = int(queues.entitle(state.now, pool, devices, asked, floor, elsewhere)[q])
         if more > entitled[q]:
-            state.entitled[q, number] = more
+            entitled[q] = more
             at = members[q]
             want[at] = ask(rows[at], more)
             left -= int(want[at].sum()) - int(got[q])
             got[q] = int(want[at].sum())
+    state.entitled |= {(q, number): int(entitled[q]) for q in members}
     return want, _held_back(state, rows, want, members, pool, elsewhere)
 
 
