@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from bough.core.reason import CODES, ENDINGS
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
@@ -57,3 +59,9 @@ def test_commands_named_first_exist() -> None:
     assert named[:2] == ["run", "test"]
     targets = re.findall(r"^(\w+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
     assert set(named) <= set(targets)
+
+
+def test_every_reason_is_explained() -> None:
+    page = (ROOT / "docs" / "reasons.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"`([\w-]+)`", page))
+    assert {*CODES, *ENDINGS} - {"none"} <= explained

@@ -9,6 +9,7 @@ weight, then to those that have waited longest. Limits hold throughout.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,66 +22,91 @@ AskQueue = Callable[[Ints, int], Ints]
 CAUSES = {"paused": PAUSED, "budget": BUDGET}
 
 
+@dataclass(slots=True)
+class Claims:
+    """What each queue has of a pool and wants of it; arrays are by queue."""
+
+    pool: str
+    #: queue -> which of the rows are its.
+    members: dict[int, Ints]
+    held: Ints
+    #: Devices its jobs hold of other pools.
+    elsewhere: Ints
+    demand: Ints
+    #: What it cannot give back now.
+    floor: Ints
+
+
+def claims_on(state: State, rows: Ints) -> Claims:
+    """The claims of the queues of these rows, which are all of one pool."""
+    table, count = state.table, len(state.queues.names)
+    queue = table.queue[rows]
+
+    def total(devices: Ints) -> Ints:
+        return np.bincount(queue, weights=devices, minlength=count).astype(np.int64)
+
+    held = total(table.size[rows])
+    everywhere = np.bincount(table.queue, weights=table.size, minlength=count).astype(np.int64)
+    return Claims(
+        pool=state.topology.kinds[int(table.pool[rows[0]])],
+        members={q: (queue == q).nonzero()[0] for q in np.unique(queue).tolist()},
+        held=held,
+        elsewhere=everywhere - held,
+        demand=total(table.hi[rows]),
+        floor=total(table.must[rows] * table.lo[rows]),
+    )
+
+
 def share_pool(
     state: State, rows: Ints, devices: int, ask: AskQueue
 ) -> tuple[Ints, dict[int, int]]:
     """Sizes for these rows of one pool, and why rules of their queues hold some back."""
-    table, queues = state.table, state.queues
-    count = len(queues.names)
-    queue = table.queue[rows]
-    number = int(table.pool[rows[0]])
-    pool = state.topology.kinds[number]
+    queues, claims = state.queues, claims_on(state, rows)
+    members, demand = claims.members, claims.demand
 
-    def total(weights: Ints) -> Ints:
-        return np.bincount(queue, weights=weights, minlength=count).astype(np.int64)
+    def entitle(demand: Ints) -> Ints:
+        return queues.entitle(
+            state.now, claims.pool, devices, demand, claims.floor, claims.elsewhere
+        )
 
-    held, demand = total(table.size[rows]), total(table.hi[rows])
-    floor = total(table.must[rows] * table.lo[rows])
-    everywhere = np.bincount(table.queue, weights=table.size, minlength=count).astype(np.int64)
-    elsewhere = everywhere - held
-    members = {q: (queue == q).nonzero()[0] for q in np.unique(queue).tolist()}
-    want = np.zeros(len(rows), np.int64)
-    entitled = queues.entitle(state.now, pool, devices, demand, floor, elsewhere)
+    want, got = np.zeros(len(rows), np.int64), np.zeros_like(demand)
+    entitled = entitle(demand)
     for q, at in members.items():
         want[at] = ask(rows[at], int(entitled[q]))
-    got = total(want)
-    left = devices - int(got.sum())
+        got[q] = want[at].sum()
 
     def rank(q: int) -> tuple[bool, float, int]:
-        return got[q] >= held[q], float(got[q]) / queues.weight(q), int(members[q][0])
+        return got[q] >= claims.held[q], float(got[q]) / queues.weight(q), int(members[q][0])
 
     for q in sorted((q for q in members if got[q] < demand[q]), key=rank):
-        if left <= 0:
+        if got.sum() >= devices:
             break
         asked = got.copy()
         asked[q] = demand[q]
-        more = int(queues.entitle(state.now, pool, devices, asked, floor, elsewhere)[q])
+        more = entitle(asked)[q]
         if more > entitled[q]:
-            entitled[q] = more
-            at = members[q]
-            want[at] = ask(rows[at], more)
-            left -= int(want[at].sum()) - int(got[q])
-            got[q] = int(want[at].sum())
-    state.entitled |= {(q, number): int(entitled[q]) for q in members}
-    return want, _held_back(state, rows, want, members, pool, elsewhere)
+            entitled[q], at = more, members[q]
+            want[at] = ask(rows[at], int(more))
+            got[q] = want[at].sum()
+    pool = int(state.table.pool[rows[0]])
+    state.entitled |= {(q, pool): int(entitled[q]) for q in members}
+    return want, _held_back(state, rows, want, claims)
 
 
-def _held_back(
-    state: State, rows: Ints, want: Ints, members: dict[int, Ints], pool: str, elsewhere: Ints
-) -> dict[int, int]:
+def _held_back(state: State, rows: Ints, want: Ints, claims: Claims) -> dict[int, int]:
     """Waiting rows whose queue has what a rule or the wants of others allow it, by their cause."""
     causes: dict[int, int] = {}
-    total = int(want.sum())
-    for q, at in members.items():
+    total, pool = int(want.sum()), int(state.table.pool[rows[0]])
+    for q, at in claims.members.items():
         waiting = at[want[at] == 0]
         if not len(waiting):
             continue
-        binding = state.queues.binding(q, pool, elsewhere)
         used = int(want[at].sum())
         needs = used + state.table.min[rows[waiting]]
         if used < total:
-            share = state.entitled[q, int(state.table.pool[rows[0]])]
+            share = state.entitled[q, pool]
             causes |= dict.fromkeys(rows[waiting[needs > share]].tolist(), QUOTA)
+        binding = state.queues.binding(q, claims.pool, claims.elsewhere)
         if binding is not None:
             cause = CAUSES.get(binding.code, QUOTA)
             causes |= dict.fromkeys(rows[waiting[needs > binding.devices]].tolist(), cause)
