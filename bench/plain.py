@@ -227,18 +227,18 @@ def simulate(trace: Trace, cluster: Cluster, policy: str = "max_min") -> float:
     devices, now, arrived, live, ends = sum(free), 0.0, 0, list[Job](), list[float]()
     while arrived < len(arrivals) or live:
         running = [job for job in live if job.size]
-        first = min(running, key=lambda j: j.left / j.speeds[j.size], default=None)
-        end = now + first.left / first.speeds[first.size] if first else INFINITY
+        end = now + min((job.left / job.speeds[job.size] for job in running), default=INFINITY)
         at = min(end, arrivals[arrived].submit if arrived < len(arrivals) else INFINITY)
         if policy == "las":
             at = min(at, now + las_change(running))
         advance(live, at - now)
         now = at
-        if first is not None and end <= at:
-            live.remove(first)
-            vacate(first, first.size, free)
-            ends.append(now - first.submit)
-        elif arrived < len(arrivals) and arrivals[arrived].submit <= at:
+        for job in running:
+            if job.left <= SLACK * job.speeds[job.size]:
+                live.remove(job)
+                vacate(job, job.size, free)
+                ends.append(now - job.submit)
+        while arrived < len(arrivals) and arrivals[arrived].submit <= at:
             live.append(arrivals[arrived])
             arrived += 1
         settle(live, decide(live, devices), free, now)
