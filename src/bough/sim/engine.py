@@ -12,7 +12,6 @@ from bough.core import model as m
 from bough.core.cluster import Cluster
 from bough.core.policy import Policy
 from bough.core.queues import QueueTree
-from bough.core.reason import CODES, NONE
 from bough.core.scheduler import Scheduler
 from bough.core.speedup import SpeedBook
 from bough.sim import faults
@@ -21,9 +20,12 @@ from bough.sim.options import Options, Tools
 from bough.sim.record import JobRecord, RunRecord
 from bough.sim.story import Story
 from bough.sim.trace import Trace, TraceJob
+from bough.sim.waits import Waits
 from bough.sim.world import ACK, CRASH, FINISH, Running, World
 
 USAGE_MAX = 20_000
+#: Nothing runs, and so many failures and repairs have not changed that: they never will.
+IDLE_FAULTS_MAX = 10_000
 INFINITY = m.INFINITY
 
 
@@ -50,7 +52,7 @@ class Engine:
     def __init__(
         self, trace: Trace, cluster: Cluster, policy: Policy, options: Options, tools: Tools
     ) -> None:
-        self.options, self.tools = options, tools
+        self.options, self.tools, self.cluster = options, tools, cluster
         kind = cluster.nodes[0].kind if cluster.nodes else ""
         self.arrivals: Sequence[TraceJob] = trace.jobs[: options.jobs or None]
         # Its own copy, because it learns: runs must not teach each other.
@@ -71,11 +73,14 @@ class Engine:
         #: Answers that nobody waits for: they ride with the next events.
         self.quiet: list[m.Event] = []
         self.story = Story(options.explain)
-        self.caused: dict[str, tuple[float, int]] = {}
+        self.waits = Waits()
+        #: Whether a job was told to end for good, which is to be in the books at once.
+        self.ending = False
+        self.idle_faults = 0
         self.sampled_at = -INFINITY
         self.usage_gap = trace.span_seconds() / USAGE_MAX
         start = self.arrivals[0].submit if self.arrivals else 0.0
-        self.now = min(start, 0.0) if start < 0 else start
+        self.now = start
         self.step(cluster.events(self.now))
         self.step([m.QueueSet(at=self.now, queue=queue) for queue in options.queues])
         faults.plan(self.world, cluster, self.now)
@@ -110,7 +115,10 @@ class Engine:
             at = min(next_arrival, world.next_at(), scheduler.wake_at)
             if at == INFINITY or at > until or (arrived == count and not world.jobs):
                 break
-            self.now = at
+            if arrived == count and self.is_stuck():
+                break
+            # What was due before is due now.
+            self.now = at = max(at, self.now)
             batch = self.quiet
             self.quiet = []
             self.happen(at, batch)
@@ -124,7 +132,9 @@ class Engine:
             if self.tools.on_progress and arrived - told >= 256:
                 told = arrived
                 self.tools.on_progress((arrived - len(world.jobs)) / count)
-        self.close(until)
+        if until < INFINITY and (arrived < count or world.jobs):
+            self.now = max(until, self.now)
+        self.close()
         if self.tools.on_progress:
             self.tools.on_progress(1.0)
 
@@ -138,6 +148,7 @@ class Engine:
             elif what == CRASH:
                 batch.append(self.crash(payload, at))
             elif what == ACK:
+                self.left(payload, at)
                 batch.append(payload)
             else:
                 batch.extend(faults.happen(world, what, payload, at))
@@ -152,17 +163,28 @@ class Engine:
                 record.decision_seconds.append(watch() - began)
             record.events += len(batch)
             if scheduler.state.causes:
-                self.note_causes()
+                self.waits.note(scheduler, self.world.jobs, self.story)
             batch = []
             for command in commands:
                 answer = self.execute(command)
                 if answer is not None:
                     batch.append(answer)
-            if batch and not scheduler.state.pending:
+            if batch and not scheduler.state.pending and not self.ending:
                 self.quiet += batch
                 batch = []
+            self.ending = False
         if self.now - self.sampled_at >= self.usage_gap:
             self.sample()
+
+    def is_stuck(self) -> bool:
+        """Whether nothing runs, and nothing would if all that is broken were mended."""
+        if self.scheduler.wake_at < INFINITY or not self.world.idles():
+            self.idle_faults = 0
+            return False
+        self.idle_faults += 1
+        if self.idle_faults > 1:
+            return self.idle_faults > IDLE_FAULTS_MAX
+        return not faults.would_start(self.scheduler, self.cluster, self.world, self.now)
 
     # ------------------------------------------------------------------ what happens to jobs
 
@@ -194,7 +216,7 @@ class Engine:
         self.world.lose(job, at)
         self.world.leave(job, at)
         job.crash_at = INFINITY
-        self.world.draw_crash(job)
+        self.world.draw_crash(job, self.world.draw_later)
         job.record.restarts += 1
         self.story.tell(job.record, at, "crashed by its own fault")
         return m.Exited(at=at, id=job.job.id, epoch=job.epoch, why="failed", code=1)
@@ -213,7 +235,7 @@ class Engine:
             return self.start(job, command)  # type: ignore[arg-type]
         if kind is m.Resize:
             return self.resize(job, command)  # type: ignore[arg-type]
-        return self.stop(job, command)
+        return self.stop(job, command)  # type: ignore[arg-type]
 
     def start(self, job: Running, command: m.Start) -> m.Event | None:
         """Begin, or go on from where it was parked."""
@@ -221,41 +243,69 @@ class Engine:
         if record.begin != record.begin:
             record.begin = now
         job.epoch = command.epoch
+        self.waits.stop(command.id, record, now)
         if self.options.straggler_share:
             faults.draw_straggler(self.world, job)
         self.world.set_place(job, command.place, size_of(command.place), now, cost)
+        record.kind = self.world.kind_at(command.place)
         self.story.tell_start(record, now, command, self.scheduler)
         if self.options.speed_error:
             self.quiet.append(self.measure(job))
         return self.answer(m.Started(at=now + cost, id=command.id, epoch=command.epoch), cost)
 
     def resize(self, job: Running, command: m.Resize) -> m.Event | None:
-        """Go on with more or fewer devices."""
+        """Go on with more or fewer devices; what it leaves it holds until it has left it."""
         now, cost, before = self.now, self.options.resize_seconds, job.size
+        size = size_of(command.place)
         job.record.resizes += 1
-        self.world.set_place(job, command.place, size_of(command.place), now, cost)
+        if size < before and cost > 0.0:
+            self.world.pause(job, now, now + cost)
+            job.shrinks_to = command.place
+        else:
+            self.world.set_place(job, command.place, size, now, cost)
+            if self.options.speed_error:
+                self.quiet.append(self.measure(job))
         self.story.tell_resize(job.record, now, before, command)
-        if self.options.speed_error:
-            self.quiet.append(self.measure(job))
         answer = m.Resized(at=now + cost, id=command.id, epoch=command.epoch, step=command.step)
         return self.answer(answer, cost)
 
-    def stop(self, job: Running, command: m.Command) -> m.Event | None:
-        """Leave all devices; a planned stop loses nothing."""
+    def stop(self, job: Running, command: m.Stop) -> m.Event | None:
+        """Leave all devices, which it holds until it has left; a planned stop loses nothing."""
         now, cost, record = self.now, self.options.park_seconds, job.record
         lost = faults.is_lost(self.world, job)
+        moving = bool(self.scheduler.state.jobs[command.id].place)
         if lost:
             self.world.lose(job, now)
             record.restarts += 1
-        self.world.leave(job, now)
-        moving = bool(self.scheduler.state.jobs[command.id].place)
-        if moving and not lost:
+        elif moving:
             record.migrations += 1
-        elif not lost:
+        elif command.park:
             record.preemptions += 1
-        self.story.tell(record, now, "moved" if moving else "parked")
+        if cost > 0.0:
+            self.world.pause(job, now, INFINITY)
+            job.shrinks_to = ()
+        else:
+            self.world.leave(job, now)
+            self.waits.begin(command.id, now)
+        if not command.park:
+            self.ending = True
+        word = "moved" if moving else "parked" if command.park else "stopped"
+        self.story.tell(record, now, word)
         answer = m.Exited(at=now + cost, id=command.id, epoch=command.epoch, why="stopped")
         return self.answer(answer, cost)
+
+    def left(self, event: m.Event, at: float) -> None:
+        """What it was told to leave it has left."""
+        if type(event) is m.Exited:
+            self.world.leave(self.world.jobs[event.id], at)
+            self.waits.begin(event.id, at)
+        elif type(event) is m.Resized:
+            job = self.world.jobs.get(event.id)
+            if job is not None and job.shrinks_to and job.epoch == event.epoch:
+                self.world.set_place(job, job.shrinks_to, size_of(job.shrinks_to), at, 0.0)
+                job.shrinks_to = ()
+                if self.options.speed_error:
+                    self.quiet.append(self.measure(job))
 
     def answer(self, event: m.Event, cost: float) -> m.Event | None:
         """The answer now, or on the heap for later."""
@@ -281,41 +331,17 @@ class Engine:
         job.version += 1
         if job.size:
             self.world.leave(job, self.now)
-        self.stop_waiting(command.id, record)
+        self.waits.stop(command.id, record, self.now)
         record.end = self.now
         record.state = command.state
         if command.state == "rejected":
             record.admitted = False
+        if command.state == "failed":
+            record.restarts -= 1
         reason = f": {command.reason}" if command.reason else ""
         self.story.tell(record, self.now, f"{command.state}{reason}")
 
     # ------------------------------------------------------------------ the records
-
-    def note_causes(self) -> None:
-        """Seconds waited, by cause."""
-        jobs, caused = self.world.jobs, self.caused
-        for id, at, cause in self.scheduler.state.causes:
-            job = jobs.get(id)
-            if job is None:
-                continue
-            before = caused.get(id)
-            if before is not None and at > before[0]:
-                code = CODES[before[1]]
-                waits = job.record.waits
-                waits[code] = waits.get(code, 0.0) + at - before[0]
-            if cause == NONE:
-                caused.pop(id, None)
-            else:
-                caused[id] = (at, cause)
-                self.story.tell_cause(job.record, at, id, self.scheduler)
-        self.scheduler.state.causes.clear()
-
-    def stop_waiting(self, id: str, record: JobRecord) -> None:
-        """Close the last wait."""
-        before = self.caused.pop(id, None)
-        if before is not None and self.now > before[0]:
-            code = CODES[before[1]]
-            record.waits[code] = record.waits.get(code, 0.0) + self.now - before[0]
 
     def sample(self) -> None:
         """How full the cluster is; thinned to a bounded number of points."""
@@ -330,12 +356,13 @@ class Engine:
             del usage[::2]
             self.usage_gap = (usage[-1][0] - usage[0][0]) / USAGE_MAX * 2
 
-    def close(self, until: float) -> None:
+    def close(self) -> None:
         """What is still unfinished stays so, with its wait up to now."""
-        self.record.ended = min(until, self.now) if until < INFINITY else self.now
+        self.record.ended = self.now
         for id, job in self.world.jobs.items():
-            self.world.advance(job, self.record.ended)
-            self.stop_waiting(id, job.record)
+            self.world.advance(job, self.now)
+            if not job.size:
+                self.waits.stop(id, job.record, self.now)
             self.story.tell_last(job.record, self.now, id, self.scheduler)
 
 

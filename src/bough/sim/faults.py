@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
+import msgspec
 import numpy as np
 
 from bough.core import model as m
 from bough.core.cluster import Cluster
+from bough.core.queues import QueueTree
+from bough.core.scheduler import Scheduler
 from bough.sim.world import DEVICE_DOWN, DEVICE_UP, NODE_DOWN, NODE_UP, Running, World
 
 
@@ -37,12 +42,42 @@ def happen(
     if what == NODE_UP:
         world.push(at + float(stream.exponential(failures.node_mtbf_seconds)), NODE_DOWN, payload)
         world.broken.discard(node.name)
-        return [m.NodeUp(at=at, node=node)]
+        return [m.NodeUp(at=at, node=node), *still_broken(world, node, at)]
     down = what == DEVICE_DOWN
     mean = failures.device_repair_seconds if down else failures.device_mtbf_seconds
     world.push(at + float(stream.exponential(mean)), DEVICE_UP if down else DEVICE_DOWN, payload)
     (world.broken.add if down else world.broken.discard)((node.name, device))
     return [m.DeviceHealth(at=at, name=node.name, device=device, healthy=not down)]
+
+
+def still_broken(world: World, node: m.Node, at: float) -> list[m.Event]:
+    """Devices that are broken on a node that is back: a scheduler takes a new node for whole."""
+    return [
+        m.DeviceHealth(at=at, name=node.name, device=device, healthy=False)
+        for device in range(node.devices)
+        if (node.name, device) in world.broken
+    ]
+
+
+def would_start(brain: Scheduler, cluster: Cluster, world: World, now: float) -> bool:
+    """Whether a job would start if all that is broken were mended now: asks a copy of the brain."""
+    copy = Scheduler(
+        brain.policy, cluster.tree(), queues=QueueTree(),
+        speedups=deepcopy(brain.state.speedups),
+        settings=msgspec.structs.replace(brain.settings, round_seconds=0.0),
+    )  # fmt: skip
+    copy.from_bytes(brain.to_bytes())
+    mended: list[m.Event] = [
+        m.NodeUp(at=now, node=node) for node in cluster.nodes if node.name in world.broken
+    ]
+    mended += [
+        m.DeviceHealth(at=now, name=node.name, device=device)
+        for node in cluster.nodes
+        for device in range(node.devices)
+        if (node.name, device) in world.broken
+    ]
+    commands = copy.handle([*mended, m.Tick(at=now)])
+    return any(type(command) is m.Start for command in commands) or copy.wake_at < m.INFINITY
 
 
 def is_lost(world: World, job: Running) -> bool:
@@ -56,5 +91,5 @@ def is_lost(world: World, job: Running) -> bool:
 def draw_straggler(world: World, job: Running) -> None:
     """A start may catch a slow device, which slows the whole gang."""
     options = world.options
-    slow = world.draw.random() < options.straggler_share
+    slow = world.draw_later.random() < options.straggler_share
     job.slow = 1.0 - options.straggler_slowdown if slow else 1.0

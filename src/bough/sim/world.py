@@ -24,8 +24,8 @@ class Running:
     """The truth about one job."""
 
     __slots__ = (
-        "at", "believed", "crash_at", "curve", "done", "epoch", "job", "place", "rate", "ready",
-        "record", "saved", "saved_at", "size", "slow", "version", "work",
+        "at", "at_risk", "believed", "crash_at", "curve", "done", "epoch", "job", "place", "rate",
+        "ready", "record", "saved", "saved_at", "shrinks_to", "size", "slow", "version", "work",
     )  # fmt: skip
 
     def __init__(self, job: TraceJob, record: JobRecord, curve: Curve, work: float) -> None:
@@ -42,11 +42,15 @@ class Running:
         self.epoch = 0
         self.place: Place = ()
         self.size = 0
+        #: Where it goes on once it has left the rest of its place; empty: it keeps all of it.
+        self.shrinks_to: Place = ()
         #: Progress is at `rate` since `at`, or since `ready` if that is later.
         self.rate = 0.0
-        self.at = 0.0
-        self.ready = 0.0
-        self.saved_at = 0.0
+        self.at = -INFINITY
+        self.ready = -INFINITY
+        #: The last checkpoint, and the device-seconds of the work done since.
+        self.saved_at = -INFINITY
+        self.at_risk = 0.0
         self.slow = 1.0
         #: Counts changes of rate; older finishes on the heap are void.
         self.version = 0
@@ -59,7 +63,16 @@ class World:
         self.options = options
         self.speedups = speedups
         self.kind = trace.kind or kind
+        # Two streams: what jobs bring with them is drawn in order of submission, and so the same
+        # under every policy; what happens to them later depends on the policy.
         self.draw: Final = np.random.default_rng([options.seed, 1])
+        self.draw_later: Final = np.random.default_rng([options.seed, 4])
+        failures = options.failures
+        often = (
+            failures.node_mtbf_seconds, failures.device_mtbf_seconds, failures.job_mtbf_seconds
+        )  # fmt: skip
+        #: Whether work can be lost at all, so that checkpoints matter.
+        self.fragile = min(often) < INFINITY or any(j.fails_at is not None for j in trace.jobs)
         self.heap: list[tuple[float, int, int, int, Any]] = []
         self.counter = 0
         self.jobs: dict[str, Running] = {}
@@ -89,6 +102,10 @@ class World:
         if self.options.interference:
             rate *= 1.0 - self.options.interference * self.crowding(job)
         return rate
+
+    def kind_at(self, place: Place) -> str:
+        """The kind of device there."""
+        return self.kind_of.get(place[0][0], self.kind)
 
     def on_other_kind(self, job: Running, kind: str) -> Curve:
         """The job's curve on a kind it was not measured on."""
@@ -147,6 +164,11 @@ class World:
         """What happens next; call next_at first."""
         return heapq.heappop(self.heap)
 
+    def idles(self) -> bool:
+        """Whether no job holds anything, so that only what breaks or is mended is to come."""
+        heap = self.heap
+        return bool(heap) and heap[0][1] > ACK and not any(j.size for j in self.jobs.values())
+
     # ------------------------------------------------------------------ jobs
 
     def add(self, job: TraceJob, record: JobRecord) -> Running:
@@ -154,18 +176,23 @@ class World:
         spec = job.spec
         curve = job.curve or self.speedups.curve(spec.model, spec.batch, self.kind)
         work = job.seconds * curve.at(job.devices)
+        if work <= 0:
+            raise InputError(
+                f"job {job.id} ran on {job.devices} devices in the trace, "
+                f"but its speed-up curve is 0 there"
+            )
         running = self.jobs[job.id] = Running(job, record, curve, work)
         record.ideal_seconds = job.seconds
         self.judge(running)
-        self.draw_crash(running)
+        self.draw_crash(running, self.draw)
         return running
 
-    def draw_crash(self, job: Running) -> None:
+    def draw_crash(self, job: Running, draw: np.random.Generator) -> None:
         """The work at which it crashes next: after so much device time at the trace's size."""
         mean = self.options.failures.job_mtbf_seconds
         if mean < INFINITY:
             per_device_second = job.work / (job.job.seconds * job.job.devices)
-            crash_at = job.done + float(self.draw.exponential(mean)) * per_device_second
+            crash_at = job.done + float(draw.exponential(mean)) * per_device_second
             job.crash_at = min(job.crash_at, crash_at)
 
     def judge(self, job: Running) -> None:
@@ -203,9 +230,23 @@ class World:
             begin = job.ready if job.ready > job.at else job.at
             if now > begin:
                 job.done += job.rate * (now - begin)
+                if self.fragile:
+                    self.save(job, begin, now)
         if job.size:
             job.record.device_seconds += job.size * (now - job.at)
         job.at = now
+
+    def save(self, job: Running, begin: float, now: float) -> None:
+        """Note its last checkpoint; between begin and now it made progress at its present rate."""
+        every, since = self.options.checkpoint_seconds, now - job.saved_at
+        if since < every:
+            job.at_risk += job.size * (now - begin)
+            return
+        since = since % every if every > 0 else 0.0
+        unsaved = min(since, now - begin)
+        job.saved_at = now - since
+        job.saved = job.done - job.rate * unsaved
+        job.at_risk = job.size * unsaved
 
     def set_place(self, job: Running, place: Place, size: int, now: float, cost: float) -> None:
         """From now on it holds these devices, and makes progress after the cost."""
@@ -213,6 +254,8 @@ class World:
         before = job.place
         job.place, job.size = place, size
         job.ready = max(now + cost, job.ready)
+        if not before:
+            job.saved_at, job.at_risk = job.ready, 0.0
         record = job.record
         record.sizes.append((now, size))
         if self.options.detail:
@@ -231,6 +274,8 @@ class World:
         target, what = job.work, FINISH
         if job.crash_at <= target:
             target, what = job.crash_at, CRASH
+        if not rate:
+            return
         begin = job.ready if job.ready > now else now
         left = target - job.done
         self.counter += 1
@@ -242,15 +287,14 @@ class World:
     def lose(self, job: Running, now: float) -> None:
         """What was done since the last checkpoint is lost."""
         self.advance(job, now)
-        every = self.options.checkpoint_seconds
-        ran = max(now - max(job.ready, job.saved_at), 0.0)
-        lost_seconds = ran % every if every > 0 else 0.0
-        lost = min(lost_seconds * job.rate, job.done - job.saved)
-        if lost > 0:
-            job.done -= lost
-            job.record.lost_device_seconds += lost / job.rate * job.size
-        job.saved = job.done
-        job.saved_at = now
+        job.record.lost_device_seconds += job.at_risk
+        job.done, job.saved_at, job.at_risk = job.saved, now, 0.0
+
+    def pause(self, job: Running, now: float, until: float) -> None:
+        """It makes no progress until then, but holds what it holds."""
+        self.advance(job, now)
+        job.ready = max(until, job.ready)
+        self.set_rate(job, now)
 
     def leave(self, job: Running, now: float) -> None:
         """It holds nothing; its state is kept."""
@@ -259,7 +303,7 @@ class World:
             self.crowd(job, job.place, (), now)
         job.place, job.size, job.rate = (), 0, 0.0
         job.version += 1
-        job.saved, job.ready = job.done, 0.0
+        job.saved, job.ready, job.shrinks_to = job.done, -INFINITY, ()
         job.record.sizes.append((now, 0))
         if self.options.detail:
             job.record.places.append((now, ()))
