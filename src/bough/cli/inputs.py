@@ -191,7 +191,8 @@ def world(given: dict[str, Any], **more: Any) -> Options:
 
     same = (
         "speed_error", "start_seconds", "resize_seconds", "park_seconds", "checkpoint_seconds",
-        "interference", "straggler_share", "locality_seconds", "damp_seconds", "round_seconds",
+        "interference", "straggler_share", "locality_seconds", "damp_seconds", "moving_share",
+        "round_seconds",
     )  # fmt: skip
     return Options(
         **{name: given.pop(name) for name in same},

@@ -122,6 +122,7 @@ def world_options(command: Command) -> Command:
         _share("--stragglers", "straggler_share", "Starts that catch a slow device."),
         _seconds("--locality", "locality_seconds", "Longest wait for a compact place; 3m.", 180.0),
         _seconds("--damp", "damp_seconds", "A job does not grow again within this time."),
+        _share("--moving", "moving_share", "Most of a job's time to spend on growing.", 1.0, 0.1),
         _seconds("--round", "round_seconds", "Plan at multiples of this only."),
         click.option(
             "--repack",
@@ -166,6 +167,8 @@ def _seconds(flag: str, name: str, help: str, default: float = 0.0) -> Decorator
     return click.option(flag, name, type=Duration(), default=default, metavar="TIME", help=help)
 
 
-def _share(flag: str, name: str, help: str, most: float | None = 1.0) -> Decorator:
+def _share(
+    flag: str, name: str, help: str, most: float | None = 1.0, default: float = 0.0
+) -> Decorator:
     kind = click.FloatRange(0.0, most)
-    return click.option(flag, name, type=kind, default=0.0, metavar="SHARE", help=help)
+    return click.option(flag, name, type=kind, default=default, metavar="SHARE", help=help)

@@ -222,8 +222,16 @@ def started(state: State, event: m.Started) -> None:
     if job is None or event.epoch != job.epoch or job.state != "starting":
         return
     job.moves("started", event)
+    begun(state, job)
     if job.serial in state.pending:
         reconcile(state, job)
+
+
+def begun(state: State, job: Job) -> None:
+    """Note how long it took; what takes long is not repeated soon."""
+    job.begins = state.now - job.told_at
+    if job.begins and job.place:
+        state.set_bounds(state.table.row(job), job)
 
 
 def resized(state: State, event: m.Resized) -> None:
@@ -234,6 +242,7 @@ def resized(state: State, event: m.Resized) -> None:
     if job.state != "resizing":
         return
     job.moves("resized", event)
+    begun(state, job)
     state.clear_leaving(job)
     if not event.ok:
         state.mark_leaving(job, job.held)
@@ -261,6 +270,8 @@ def exited(state: State, event: m.Exited) -> None:
             end(state, job, "failed", f"exit code {event.code}")
             return
     by_itself = job.state != "stopping"
+    if not by_itself:
+        job.leaves = state.now - job.told_at
     job.moves("exit", event)
     state.clear_leaving(job)
     job.held = ()

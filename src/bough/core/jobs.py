@@ -29,9 +29,9 @@ class Job:
     """One live job: what was asked and what has happened; its numbers are a row of the columns."""
 
     __slots__ = (
-        "ends_as", "epoch", "failures", "had", "held", "held_by_user", "id", "in_place", "leaving",
-        "lost_to", "place", "plain", "pools", "seats", "serial", "spec", "state", "step",
-        "waits_for",
+        "begins", "ends_as", "epoch", "failures", "had", "held", "held_by_user", "id", "in_place",
+        "leaves", "leaving", "lost_to", "place", "plain", "pools", "seats", "serial", "spec",
+        "state", "step", "told_at", "waits_for",
     )  # fmt: skip
 
     def __init__(self, id: str, serial: int, spec: JobSpec) -> None:
@@ -53,6 +53,11 @@ class Job:
         self.held_by_user = False
         #: Name of the end it is being stopped for ("cancelled", "timed-out"); empty: it goes on.
         self.ends_as = ""
+        #: When it was last told something; seconds its last beginning (a start or a resize) and
+        #: its last leaving took from the order to the answer.
+        self.told_at = 0.0
+        self.begins = 0.0
+        self.leaves = 0.0
         #: Devices it was told to hold before the last command.
         self.had = 0
         #: Job of higher priority that took its devices last.
@@ -69,6 +74,10 @@ class Job:
         self.plain = not (spec.roles or spec.cpus or spec.memory or spec.topology != ANYWHERE)
         #: Can change its size without ending its processes.
         self.in_place = spec.resize_in_place and not spec.roles
+
+    def change_seconds(self) -> float:
+        """What a change of size seems to cost it."""
+        return self.begins if self.in_place else self.begins + self.leaves
 
     def moves(self, word: str, event: Any = None) -> None:
         """Take the transition; an illegal one is a bug that names what caused it."""

@@ -37,6 +37,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     locality_seconds: float = 180.0
     #: A running job is not grown again within this time of its last change.
     damp_seconds: float = 0.0
+    #: Nor does it grow sooner than its last change has been worth: of its time, at most this share
+    #: goes into growing, by the seconds a change was seen to cost it.
+    moving_share: float = 0.1
     #: Plans are made at multiples of this only; 0: at every event.
     round_seconds: float = 0.0
     #: Place everything anew at each decision, moving jobs freely (as some simulators do): "best"
@@ -62,6 +65,7 @@ class Scheduler:
         self.settings = settings = settings or Settings()
         self.state = State(topology or Topology(), queues or QueueTree(), speedups or SpeedBook())
         self.state.damp_seconds = settings.damp_seconds
+        self.state.calm_times = 1.0 / settings.moving_share if settings.moving_share else 0.0
         self.state.learns = settings.learns
         self.state.locality_relaxes = settings.locality_seconds < NEVER_SECONDS
         #: When time alone may change something; the body sends a Tick then.

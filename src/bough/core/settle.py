@@ -219,7 +219,13 @@ class Settlement:
                     off = PREEMPTED if row in self.taken_by else PARKED
                     state.set_cause(row, NONE if size else off)
             spec = job.spec
-            if state.damp_seconds or spec.min_run_seconds or not spec.preemptible or job.ends_as:
+            if (
+                state.damp_seconds
+                or job.begins
+                or spec.min_run_seconds
+                or not spec.preemptible
+                or job.ends_as
+            ):
                 state.set_bounds(row, job)
         items = state.table.items
         for job in [items[row] for row in rows]:
@@ -271,6 +277,7 @@ def reconcile(state: State, job: Job) -> None:
             return
         job.step += 1
         job.moves("resize")
+        job.told_at = state.now
         job.had = count(held)
         job.held = place
         state.pending.pop(job.serial, None)
@@ -282,6 +289,7 @@ def reconcile(state: State, job: Job) -> None:
     job.epoch += 1
     job.step = 0
     job.moves("start")
+    job.told_at = state.now
     job.held = place
     state.pending.pop(job.serial, None)
     out.append(Start(job.id, job.epoch, state.topology.place(place), named(state, job)))
@@ -297,6 +305,7 @@ def named(state: State, job: Job) -> tuple[tuple[str, str, tuple[int, ...]], ...
 def _stop(state: State, job: Job) -> None:
     """Tell the body to leave everything; the next start waits for its answer."""
     job.moves("stop")
+    job.told_at = state.now
     job.had = count(job.held)
     state.mark_leaving(job, job.held)
     job.held = ()

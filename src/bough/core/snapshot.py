@@ -35,6 +35,9 @@ class JobImage(msgspec.Struct, frozen=True):
     ends_as: str
     waits_for: tuple[str, ...]
     lost_to: str
+    told_at: float
+    begins: float
+    leaves: float
     ints: tuple[int, ...]
     floats: tuple[float, ...]
     #: Rates seen, by size, if the job reported any.
@@ -82,6 +85,7 @@ def encode(state: State, plan_wake_at: float) -> bytes:
             job.id, job.serial, job.spec, job.state, job.epoch, job.step, place(job.place),
             place(job.held), place(job.leaving), job.seats, job.failures, job.held_by_user,
             job.ends_as, tuple(sorted(job.waits_for)), job.lost_to,
+            job.told_at, job.begins, job.leaves,
             tuple(table.wi[:, row].tolist()), tuple(table.wf[:, row].tolist()),
             state.fits[job.serial].seen if job.serial in state.fits else None,
         )
@@ -149,7 +153,8 @@ def _restore_job(state: State, image: JobImage) -> None:
     job.held = slots(image.held)
     job.failures, job.held_by_user = image.failures, image.held_by_user
     job.ends_as, job.waits_for = image.ends_as, set(image.waits_for)
-    job.lost_to = image.lost_to
+    job.lost_to, job.told_at = image.lost_to, image.told_at
+    job.begins, job.leaves = image.begins, image.leaves
     job.pools = state.pools_for(job.spec)
     for other in job.waits_for:
         state.dependents.setdefault(other, set()).add(job.id)

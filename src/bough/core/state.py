@@ -107,6 +107,8 @@ class State:
     locality_relaxes: bool = True
     #: Elastic jobs are not grown again within this time of a change of size.
     damp_seconds: float = 0.0
+    #: Nor within so many times the seconds that the change cost them.
+    calm_times: float = 0.0
 
     def __post_init__(self) -> None:
         self.empty = deepcopy(self.topology)
@@ -153,7 +155,9 @@ class State:
         if size and not job.ends_as:
             spec = job.spec
             calm = float(wf[RUN_SINCE, row]) + spec.min_run_seconds
-            damped = float(wf[SINCE, row]) + self.damp_seconds
+            damped = float(wf[SINCE, row])
+            if lo < hi:
+                damped += max(self.damp_seconds, job.change_seconds() * self.calm_times)
             if not spec.preemptible or calm > self.now:
                 lo, must = size, 1
                 if not spec.resize_in_place:

@@ -49,6 +49,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     #: Knobs of the scheduler.
     locality_seconds: float = 180.0
     damp_seconds: float = 0.0
+    moving_share: float = 0.1
     round_seconds: float = 0.0
     #: Place everything anew at each decision: "best" fit, "first" fit, or not at all.
     repack: Literal["", "best", "first"] = ""
@@ -61,7 +62,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         """What of this is the scheduler's."""
         return Settings(
             locality_seconds=self.locality_seconds, damp_seconds=self.damp_seconds,
-            round_seconds=self.round_seconds, repack=self.repack, learns=learns,
+            moving_share=self.moving_share, round_seconds=self.round_seconds, repack=self.repack,
+            learns=learns,
         )  # fmt: skip
 
 

@@ -26,7 +26,9 @@ from bough.sim.world import Running
 CLUSTER: Final = "16x4xt4"
 #: 16 device-hours.
 LIMITS: Final = (57_600.0,)
-OPTIONS: Final = Options(round_seconds=60.0, start_seconds=30.0, locality_seconds=0.0)
+OPTIONS: Final = Options(
+    round_seconds=60.0, start_seconds=30.0, locality_seconds=0.0, moving_share=0.0
+)
 THEIRS: Final = {"workload-1": "2473.65", "workload-3": "3876.25625"}
 
 THEIR_PLACES = Cause(
