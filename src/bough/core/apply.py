@@ -7,7 +7,7 @@ from typing import Any
 
 from bough.core import model as m
 from bough.core.jobs import Job
-from bough.core.learning import expected_work, forget, learn_rate, learn_work
+from bough.core.learning import expected_work, learn_rate, learn_work
 from bough.core.reason import (
     BUSY,
     DEPENDENCY,
@@ -23,11 +23,9 @@ from bough.core.reason import (
 )  # fmt: skip
 from bough.core.settle import reconcile
 from bough.core.state import (
-    CLS,
     LEFT,
     MUST,
     NAN,
-    POOL,
     QUEUE,
     READY,
     SINCE,
@@ -117,9 +115,7 @@ def may_run(state: State, job: Job) -> tuple[bool, int]:
         return False, DEPENDENCY
     if not job.pools:
         return False, KIND
-    largest = job.spec.sizes()[-1]
-    roomy = job.plain and state.locality_relaxes and state.topology.usable(job.pools[0]) >= largest
-    most = largest if roomy else state.largest_possible(job)
+    most = state.most_for(job)
     if not most:
         if max(map(state.topology.usable, job.pools)) < job.spec.sizes()[0]:
             return False, TOO_BIG
@@ -133,12 +129,10 @@ def refresh(state: State) -> None:
     for row, job in enumerate(state.table.items):
         job.pools = state.pools_for(job.spec)
         if not job.place and not job.held:
+            if int(state.table.pool[row]) not in job.pools and job.pools:
+                state.set_pool(row, job, job.pools[0])
             ready, cause = may_run(state, job)
             state.set_ready(row, ready, cause)
-            pool = (job.pools or (0,))[0]
-            if int(state.table.pool[row]) not in job.pools and job.pools:
-                state.table.wi[POOL, row] = pool
-                state.table.wi[CLS, row] = state.class_for(job.spec, pool)
     state.replan = True
 
 
@@ -164,8 +158,7 @@ def end(state: State, job: Job, how: Any, reason: str = "") -> None:
         state.unready -= 1
     state.musts -= int(state.table.wi[MUST, row])
     state.priorities -= job.spec.priority != 0
-    if state.fits:
-        forget(state, job)
+    state.forget(row, job)
     state.table.remove(row)
     del state.jobs[job.id]
     job.moves("end")

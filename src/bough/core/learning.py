@@ -48,9 +48,3 @@ def adopt(state: State, job: Job, row: int) -> None:
     speed = tuple(curve.at(s) for s in sizes)
     table.wi[CLS, row] = state.classes.own(sizes, speed)
     table.wf[WISH_SPEED, row] = speed[-1]
-
-
-def forget(state: State, job: Job) -> None:
-    """The job is over: its corrections served only itself."""
-    if state.fits.pop(job.serial, None) is not None:
-        state.classes.release(int(state.table.wi[CLS, state.table.row(job)]))

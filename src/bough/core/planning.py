@@ -9,11 +9,10 @@ import numpy as np
 
 from bough.core import share
 from bough.core.jobs import Jobs
-from bough.core.learning import forget
 from bough.core.model import INFINITY
 from bough.core.policy import Bools, Ints, Plan, Policy, QueueShare, View
 from bough.core.reason import NUMBER, POLICY
-from bough.core.state import CLS, MIN, POOL, READY, WISH, State
+from bough.core.state import MIN, POOL, READY, WISH, State
 from bough.core.tenancy import share_pool
 
 
@@ -215,17 +214,8 @@ def choose_pools(state: State) -> None:
             possible = [p for p in job.pools if topology.usable(p) >= least]
             pool = (fitting or possible or job.pools)[0]
             if pool != table.wi[POOL, row]:
-                set_pool(state, row, pool)
+                state.set_pool(row, job, pool)
         room[int(table.wi[POOL, row])] -= least
-
-
-def set_pool(state: State, row: int, pool: int) -> None:
-    """Move a waiting job to another kind of device, with the speeds believed there."""
-    table = state.table
-    table.wi[POOL, row] = pool
-    if state.fits:
-        forget(state, table.items[row])
-    table.wi[CLS, row] = state.class_for(table.items[row].spec, pool)
 
 
 def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
@@ -258,7 +248,7 @@ def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
         if pool not in table.items[row].pools:
             raise BadPlan(f"job row {row} does not accept {topology.kinds[pool]}")
     for row, pool in zip(rows[moves].tolist(), chosen[moves].tolist(), strict=True):
-        set_pool(state, row, pool)
+        state.set_pool(row, table.items[row], pool)
     result.moved = [row for row in rows[moves].tolist() if table.size[row]]
     result.want[rows] = sizes
     result.changes = differences(table.size, result.want)

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from bough.core.apply import may_run
-from bough.core.learning import forget
 from bough.core.model import JobSpec, Range, Tick, Wish
 from bough.core.reason import CODES, many
-from bough.core.state import CAUSE, CLS, HI, LO, MAX, MIN, POOL, QUEUE, WISH, WISH_SPEED, State
+from bough.core.state import CAUSE, QUEUE, State
 from bough.core.units import format_size
 
 if TYPE_CHECKING:
@@ -69,18 +68,10 @@ def would_start(scheduler: Scheduler, id: str, spec: JobSpec) -> bool:
 def respec(state: State, job: Job, spec: JobSpec) -> None:
     """Let a waiting job ask for something else, without losing its turn."""
     row, wi = state.table.row(job), state.table.wi
-    if state.fits:
-        forget(state, job)
     job.ask(spec)
     job.pools = state.pools_for(spec)
-    pool = (job.pools or (0,))[0]
-    cls = state.class_for(spec, pool)
-    sizes = state.classes.sizes(cls)
-    wi[CLS, row], wi[POOL, row] = cls, pool
-    wi[MIN, row] = wi[LO, row] = sizes[0]
-    wi[MAX, row] = wi[HI, row] = wi[WISH, row] = sizes[-1]
+    state.set_pool(row, job, (job.pools or (0,))[0])
     wi[QUEUE, row] = 0 if state.queues.trivial else state.queues.index(spec.queue)
-    state.table.wf[WISH_SPEED, row] = state.classes.speed(cls, sizes[-1])
     state.set_ready(row, *may_run(state, job))
     state.replan = True
 

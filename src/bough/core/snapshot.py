@@ -80,13 +80,15 @@ def encode(state: State, plan_wake_at: float) -> bytes:
     """Freeze."""
     place = state.topology.place
     table = state.table
+    ints = table.wi[:, : table.n].copy()
+    ints[CLS] = 0  # classes are numbered anew when the state is restored
     jobs = tuple(
         JobImage(
             job.id, job.serial, job.spec, job.state, job.epoch, job.step, place(job.place),
             place(job.held), place(job.leaving), job.seats, job.failures, job.held_by_user,
             job.ends_as, tuple(sorted(job.waits_for)), job.lost_to,
             job.told_at, job.begins, job.leaves,
-            tuple(table.wi[:, row].tolist()), tuple(table.wf[:, row].tolist()),
+            tuple(ints[:, row].tolist()), tuple(table.wf[:, row].tolist()),
             state.fits[job.serial].seen if job.serial in state.fits else None,
         )
         for row, job in enumerate(table.items)

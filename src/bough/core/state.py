@@ -181,6 +181,23 @@ class State:
             self.table.wf[WISH_SPEED, row] = self.classes.speed(int(wi[CLS, row]), most)
             self.set_bounds(row, job)
 
+    def set_pool(self, row: int, job: Job, pool: int) -> None:
+        """Let a job be planned for on another kind of device, with what is believed there."""
+        wi = self.table.wi
+        self.forget(row, job)
+        cls = self.class_for(job.spec, pool)
+        sizes = self.classes.sizes(cls)
+        wi[POOL, row], wi[CLS, row] = pool, cls
+        wi[MIN, row], wi[MAX, row], wi[WISH, row] = sizes[0], sizes[-1], sizes[-1]
+        self.table.wf[WISH_SPEED, row] = self.classes.speed(cls, sizes[-1])
+        self.set_bounds(row, job)
+        self.set_most(row, job, self.most_for(job) or sizes[-1])
+
+    def forget(self, row: int, job: Job) -> None:
+        """Drop what a job's own rates have taught: it served only itself, and only there."""
+        if self.fits and self.fits.pop(job.serial, None) is not None:
+            self.classes.release(int(self.table.wi[CLS, row]))
+
     def by_serial(self, serial: int) -> int | None:
         """Row of a serial number, None when that job is gone."""
         serials = self.table.serials
@@ -255,6 +272,15 @@ class State:
             self.topology.charge_gang(Gang(place, seats), asks(spec, 0), 1)
         elif place:
             self.topology.retake(place, spec.cpus, spec.memory)
+
+    def most_for(self, job: Job) -> int:
+        """The largest size the cluster could ever give the job; 0 if there is none."""
+        if not job.pools:
+            return 0
+        largest = job.spec.sizes()[-1]
+        if job.plain and self.locality_relaxes and self.topology.usable(job.pools[0]) >= largest:
+            return largest
+        return self.largest_possible(job)
 
     def largest_possible(self, job: Job) -> int:
         """The largest size the job could be placed at if nothing else ran; 0 if there is none."""
