@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-import numpy as np
 
+from bough.core.model import INFINITY
 from bough.core.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -130,11 +130,11 @@ def facts_of(state: State, job: Job, row: int) -> Facts:
         "free": topology.free(pool) if known else 0,
         "usable": topology.usable(pool) if known else 0,
         "largest_block": topology.largest_free(pool) if known else 0,
-        "ahead": int(np.count_nonzero(waits[:row])),
+        "ahead": int(waits[:row].sum()),
         "waited_seconds": float(state.now - table.since[row]),
     }
     deadline = float(table.deadline[row])
-    if deadline < np.inf:
+    if deadline < INFINITY:
         found["deadline_in_seconds"] = deadline - state.now
     return found
 

@@ -1,0 +1,1 @@
+"""Bodies: they deliver events to the scheduler and carry out its commands."""

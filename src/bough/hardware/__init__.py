@@ -1,0 +1,1 @@
+"""What devices this machine has, who is on them, and how they fare."""
