@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.core import share
-from bough.core.policy import Ints, View
+from bough.core.policy import Ints, Plan, Policy, View
 from bough.policies import find
 from bough.testing.views import Row, make_view
 
@@ -62,10 +62,14 @@ def plain_fit(view: View) -> list[int]:
     return granted
 
 
+#: (worth, size, row, class, step, cost).
+Step = tuple[float, int, int, int, int, int]
+
+
 def plain_climb(view: View, worth: Callable[[float, int, float], float]) -> list[int]:
     """Leasts in order, then one step after another from a heap."""
     sizes, speed = view.classes.sizes.tolist(), view.classes.speed.tolist()
-    free, granted, heap = view.devices, [0] * view.jobs.n, []
+    free, granted, heap = view.devices, [0] * view.jobs.n, list[Step]()
 
     def offer(row: int, cls: int, step: int) -> None:
         if step + 1 < len(sizes[cls]) and sizes[cls][step + 1] > sizes[cls][step]:
@@ -114,6 +118,16 @@ def plain_srtf(view: View) -> list[int]:
 # --------------------------------------------------------------------------------------- cases
 
 LAS, SRTF = find("las"), find("srtf")
+
+
+def order_of(policy: Policy, view: View) -> Ints:
+    """The order in a plan that is one."""
+    plan = policy.plan(view)
+    assert isinstance(plan, Plan)
+    assert plan.order is not None
+    return plan.order
+
+
 QUESTIONS: list[tuple[str, Callable[[View], Ints], Callable[[View], list[int]], float]] = [
     ("water_fill", share.water_fill, plain_water_fill, 5),
     ("marginal_fill", share.marginal_fill, plain_marginal_fill, 5),
@@ -123,8 +137,8 @@ QUESTIONS: list[tuple[str, Callable[[View], Ints], Callable[[View], list[int]], 
         plain_fit,
         0.5,
     ),
-    ("las, order", lambda view: LAS.plan(view).order, plain_las, 1),
-    ("srtf, order", lambda view: SRTF.plan(view).order, plain_srtf, 0.5),
+    ("las, order", lambda view: order_of(LAS, view), plain_las, 1),
+    ("srtf, order", lambda view: order_of(SRTF, view), plain_srtf, 0.5),
 ]
 CASES = [
     Case(name, ask, plain, rows, devices, ratio)
