@@ -184,7 +184,7 @@ class Engine:
         self.idle_faults += 1
         if self.idle_faults > 1:
             return self.idle_faults > IDLE_FAULTS_MAX
-        return not faults.would_start(self.scheduler, self.cluster, self.world, self.now)
+        return not faults.would_start(self.scheduler, self.cluster, self.world, self.quiet)
 
     # ------------------------------------------------------------------ what happens to jobs
 

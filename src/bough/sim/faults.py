@@ -59,8 +59,9 @@ def still_broken(world: World, node: m.Node, at: float) -> list[m.Event]:
     ]
 
 
-def would_start(brain: Scheduler, cluster: Cluster, world: World, now: float) -> bool:
-    """Whether a job would start if all that is broken were mended now: asks a copy of the brain."""
+def would_start(brain: Scheduler, cluster: Cluster, world: World, untold: list[m.Event]) -> bool:
+    """Whether a job would start if all that is broken were mended: asks a copy of the brain."""
+    now = brain.state.now
     copy = Scheduler(
         brain.policy, cluster.tree(), queues=QueueTree(),
         speedups=deepcopy(brain.state.speedups),
@@ -76,7 +77,7 @@ def would_start(brain: Scheduler, cluster: Cluster, world: World, now: float) ->
         for device in range(node.devices)
         if (node.name, device) in world.broken
     ]
-    commands = copy.handle([*mended, m.Tick(at=now)])
+    commands = copy.handle([*untold, *mended, m.Tick(at=now)])
     return any(type(command) is m.Start for command in commands) or copy.wake_at < m.INFINITY
 
 

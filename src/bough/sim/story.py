@@ -18,7 +18,7 @@ class Story:
 
     def tell(self, record: JobRecord, at: float, sentence: str) -> None:
         """A sentence as it is."""
-        if record.id in self.ids:
+        if record.id in self.ids and (at, sentence) not in record.story[-1:]:
             record.story.append((at, sentence))
 
     def tell_start(self, record: JobRecord, at: float, command: Start, brain: Scheduler) -> None:
@@ -42,7 +42,7 @@ class Story:
             reason = brain.why(id)
             if reason.code not in ("running", "stopping", "moving"):
                 remedy = f" ({reason.remedy})" if reason.remedy else ""
-                record.story.append((at, f"waits, {reason.code}: {reason.text}{remedy}"))
+                self.tell(record, at, f"waits, {reason.code}: {reason.text}{remedy}")
 
     def tell_last(self, record: JobRecord, at: float, id: str, brain: Scheduler) -> None:
         """How the replay leaves a job that has not ended."""
