@@ -19,9 +19,16 @@ def claims(draw: st.DrawFn) -> tuple[list[int], list[int], list[int]]:
     return base, [b + r for b, r in zip(base, room, strict=True)], weight
 
 
-def one_by_one(devices: int, base: list[int], bound: list[int], weight: list[int]) -> list[int]:
+def one_by_one(
+    devices: int,
+    base: list[int],
+    bound: list[int],
+    weight: list[int],
+    ahead: list[int] | None = None,
+) -> list[int]:
     """The definition, in exact fractions."""
     got = list(base)
+    base = [b - a for b, a in zip(base, ahead or [0] * len(base), strict=True)]
     for _ in range(devices):
         behind = [
             (w == 0, Fraction(2 * (g - b) + 1, 2 * w or 2), i)
@@ -40,6 +47,15 @@ def test_it_is_what_handing_out_one_by_one_gives(
     claim: tuple[list[int], list[int], list[int]], devices: int
 ) -> None:
     assert apportion(devices, *claim) == one_by_one(devices, *claim)
+
+
+@settings(max_examples=100, deadline=None)
+@given(claims(), st.integers(0, 60), st.data())
+def test_what_counts_of_the_base_is_waited_out(
+    claim: tuple[list[int], list[int], list[int]], devices: int, data: st.DataObject
+) -> None:
+    ahead = [data.draw(st.integers(0, b)) for b in claim[0]]
+    assert apportion(devices, *claim, ahead) == one_by_one(devices, *claim, ahead)
 
 
 @settings(max_examples=100, deadline=None)

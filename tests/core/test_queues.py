@@ -82,8 +82,16 @@ def test_locked_jobs_of_a_sibling_do_not_eat_a_guarantee() -> None:
         Queue(name="shop"),
     )
     demand = {"x": 3, "y": 9, "shop": 99}
-    # 3 and 2 are spoken for; of the other 3 lab gets 2 by its turn.
-    assert entitle(queues, 8, demand, {"y": 2}) == {"x": 3, "y": 4, "shop": 1}
+    # 3 and 2 are spoken for, and those 2 count: the first two turns of the other 3 are shop's.
+    assert entitle(queues, 8, demand, {"y": 2}) == {"x": 3, "y": 3, "shop": 2}
+
+
+def test_locked_jobs_do_not_get_their_queue_more_than_its_share() -> None:
+    queues = tree(Queue(name="a"), Queue(name="b"))
+    demand = {"a": 99, "b": 99}
+    assert entitle(queues, 8, demand, {"a": 4}) == {"a": 4, "b": 4}
+    assert entitle(queues, 8, demand, {"a": 2}) == {"a": 4, "b": 4}
+    assert entitle(queues, 8, demand, {"a": 6}) == {"a": 6, "b": 2}
 
 
 def test_guarantees_beyond_the_cluster_shrink_in_proportion() -> None:

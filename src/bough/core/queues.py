@@ -17,12 +17,10 @@ import numpy.typing as npt
 from bough.core.apportion import apportion
 from bough.core.model import INFINITY, Queue
 from bough.core.queue_checks import check_numbers, check_parent, check_way_up, promise
+from bough.core.queue_records import Binding, QueueState, Steps, TreeState
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-#: Floors, guarantees asked for and most, of every queue with all below it.
-Steps = tuple[list[int], list[int], list[int]]
 
 DEFAULT = "default"
 ROOT = -1
@@ -33,33 +31,6 @@ CALM = 0.1
 #: A queue counts as at most this many times over its share, so that its weight never falls below
 #: an eighth: it is slowed, not starved.
 OVER_MAX = 4.0
-
-
-class QueueState(msgspec.Struct, frozen=True):
-    """What is remembered of one queue."""
-
-    queue: Queue
-    #: Decayed device-seconds, and device-seconds taken from the budget.
-    history: float
-    spent: float
-
-
-class TreeState(msgspec.Struct, frozen=True):
-    """Everything the tree remembers."""
-
-    queues: tuple[QueueState, ...]
-    used: tuple[int, ...]
-    #: None before the first charge.
-    charged_at: float | None
-
-
-class Binding(msgspec.Struct, frozen=True):
-    """What holds a queue down: the queue of the path, why, and at how many devices."""
-
-    queue: str
-    #: paused, budget, limit, kind-limit or guarantee (it may not borrow).
-    code: str
-    devices: int
 
 
 class QueueTree:
@@ -182,6 +153,7 @@ class QueueTree:
         own_floor: list[int] = floor.tolist()
         own_bound: list[int] = np.maximum(demand, floor).tolist()
         floors, bounds, claims = own_floor[:], own_bound[:], own_floor[:]
+        ahead = [0] * count
         for i in reversed(self._downwards):
             for c in self._children[i]:
                 floors[i] += floors[c]
@@ -190,18 +162,17 @@ class QueueTree:
             bounds[i] = max(floors[i], min(bounds[i], self._ceiling(i, pool, other[i])))
             guaranteed = self._guarantee[i] - other[i]
             claims[i] = min(bounds[i], max(guaranteed, claims[i]))
-        given = [0] * count
+            ahead[i] = claims[i] - max(min(bounds[i], guaranteed), 0)
+        given, steps = [0] * count, Steps(floors, claims, bounds, ahead)
         own = np.zeros(count, np.int64)
-        self._share_out(now, capacity, capacity, self._tops, (floors, claims, bounds), given)
+        self._share_out(now, capacity, capacity, self._tops, steps, given)
         for i in self._downwards:
             children = self._children[i]
             if not children:
                 own[i] = given[i]
                 continue
-            mine = (own_floor[i], own_floor[i], own_bound[i])
-            own[i] = self._share_out(
-                now, capacity, given[i], children, (floors, claims, bounds), given, mine
-            )
+            mine = (own_floor[i], own_floor[i], own_bound[i], own_floor[i])
+            own[i] = self._share_out(now, capacity, given[i], children, steps, given, mine)
         return own
 
     def _share_out(
@@ -212,24 +183,29 @@ class QueueTree:
         children: Sequence[int],
         steps: Steps,
         given: list[int],
-        mine: tuple[int, int, int] = (0, 0, 0),
+        mine: tuple[int, int, int, int] = (0, 0, 0, 0),
     ) -> int:
         """Divide a queue's devices: floors, then guarantees, then the rest by weight.
 
+        What a floor takes beyond the guarantee counts as had when the rest is divided.
         The queue's own jobs stand beside its children with weight 1; returns their part.
         """
-        bounds = steps[2]
+        bounds = steps.bounds
         asking = [c for c in children if bounds[c]]
         if mine[2] + sum(bounds[c] for c in asking) <= devices:
             for c in asking:
                 given[c] = bounds[c]
             return mine[2]
         got = [0] * (len(asking) + 1)
-        for step, own in zip(steps, mine, strict=True):
+        for step, own in ((steps.floors, mine[0]), (steps.claims, mine[1])):
             top = list(map(max, got, [*(step[c] for c in asking), own]))
             if top != got:
-                weight = [*self._pull(now, asking, capacity), 1.0] if step is bounds else top
-                got = apportion(devices - sum(got), got, top, weight)
+                got = apportion(devices - sum(got), got, top, top)
+        top = list(map(max, got, [*(bounds[c] for c in asking), mine[2]]))
+        if top != got:
+            weight = [*self._pull(now, asking, capacity), 1.0]
+            ahead = [*(steps.ahead[c] for c in asking), mine[3]]
+            got = apportion(devices - sum(got), got, top, weight, ahead)
         for c, part in zip(asking, got, strict=False):
             given[c] = part
         return got[-1]
@@ -262,6 +238,19 @@ class QueueTree:
             found += self._ceilings(index, pool, other[index])
             index = self._parent[index]
         return min(found, key=lambda b: b.devices, default=None)
+
+    def broken_by(
+        self, index: int, pool: str, used: Ints, more: int, elsewhere: Ints | None = None
+    ) -> Binding | None:
+        """The rule on the way to the root that so many devices more of a pool would break."""
+        other = [0] * len(self.names) if elsewhere is None else self._sums(elsewhere)
+        have = self._sums(used)
+        while index != ROOT:
+            for rule in self._ceilings(index, pool, other[index]):
+                if have[index] + more > rule.devices:
+                    return rule
+            index = self._parent[index]
+        return None
 
     def _pull(self, now: float, asking: Sequence[int], capacity: int) -> list[float]:
         """Weights of siblings, less for those that used more than their share of the past.
