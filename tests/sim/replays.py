@@ -29,13 +29,14 @@ def job(
     *,
     least: int = 0,
     most: int = 0,
+    steps: tuple[int, ...] = (),
     curve: Curve | None = LINEAR,
     fails_at: float | None = None,
     **spec: Any,
 ) -> TraceJob:
     """A job that takes so long on so many devices; rigid unless it is told otherwise."""
     asked: dict[str, Any] = {
-        "devices": Range(min=least or devices, max=most or devices),
+        "devices": Range(min=least or devices, max=most or devices, steps=steps),
         "estimate_seconds": seconds,
         "estimate_devices": devices,
     }
