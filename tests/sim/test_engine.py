@@ -312,7 +312,7 @@ def test_what_rigid_jobs_hold_is_exactly_their_work_and_what_was_lost(
     options = Options(seed=seed, failures=failures, checkpoint_seconds=every, park_seconds=0.0)
     trace = generate(20, 16, 1.0, 0.0, seed)
     retried = [
-        replaced(one, spec=replaced(one.spec, retries=50, resize_in_place=False))
+        replaced(one, spec=replaced(one.spec, retries=10_000, resize_in_place=False))
         for one in trace.jobs
     ]
     record = simulate(
