@@ -19,7 +19,7 @@ START_SECONDS, RESIZE_SECONDS, PARK_SECONDS = 60.0, 20.0, 10.0
 
 
 @click.command("demo")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the trace that is drawn.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the trace.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),

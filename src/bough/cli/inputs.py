@@ -80,6 +80,7 @@ def fit(trace: Trace, cluster: Cluster, too_big: str) -> Trace:
     """The trace without what could never run, if so asked; else such jobs are an error."""
     from bough.sim.runs import keep, misfits
 
+    check_levels(trace, cluster)
     found = misfits(trace, cluster)
     if not found or too_big == "wait":
         return trace
@@ -91,6 +92,16 @@ def fit(trace: Trace, cluster: Cluster, too_big: str) -> Trace:
     more = f", and {len(found) - 1} more jobs cannot start either" if len(found) > 1 else ""
     hint = "leave them out with --too-big=drop, or let them wait with --too-big=wait"
     raise InputError(f"job {job.id} {why}{more}", file=trace.name, hint=hint)
+
+
+def check_levels(trace: Trace, cluster: Cluster) -> None:
+    """Say that a job asks for a place in a tree that is built otherwise."""
+    known = cluster.tree().spans
+    for job in trace.jobs:
+        level = job.spec.topology.level
+        if level and level not in known:
+            said = f"job {job.id} asks for a place by level {level!r}, which the cluster lacks"
+            raise InputError(said, file=trace.name, hint=nearest(level, known))
 
 
 def check_folders(*files: Path | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +30,16 @@ class Duration(click.ParamType[float]):
             return parse_duration(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class Share(click.FloatRange):
+    """A finite number: a range alone would let nan through."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        found: float = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{found} is no finite number.", param, ctx)
+        return found
 
 
 #: Parameter -> the heading under which help lists it.
@@ -170,5 +181,5 @@ def _seconds(flag: str, name: str, help: str, default: float = 0.0) -> Decorator
 def _share(
     flag: str, name: str, help: str, most: float | None = 1.0, default: float = 0.0
 ) -> Decorator:
-    kind = click.FloatRange(0.0, most)
+    kind = Share(0.0, most)
     return click.option(flag, name, type=kind, default=default, metavar="SHARE", help=help)

@@ -35,7 +35,7 @@ class Wanted(NamedTuple):
 @click.argument("trace", type=click.Path(exists=True, path_type=Path))
 @options.cluster_option
 @options.policy_option
-@click.option("--seed", type=int, default=0, show_default=True, help="Of everything drawn.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all draws.")
 @options.trace_options
 @options.world_options
 @options.processes_option

@@ -34,9 +34,7 @@ SEED_MAX = 2.0**31
 @click.option(
     "--draw-jobs", type=click.IntRange(1), default=1000, help="Jobs of drawn traces; 1000."
 )
-@click.option(
-    "--draw-elastic", type=click.FloatRange(0, 1), default=0.5, help="Elastic share; 0.5."
-)
+@click.option("--draw-elastic", type=options.Share(0, 1), default=0.5, help="Elastic share; 0.5.")
 @options.trace_options
 @options.world_options
 @options.processes_option
