@@ -1,0 +1,202 @@
+"""The SQLite file under the store: who may open it, its form, and its errors in plain words."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bough.errors import BoughError
+
+#: "boug": what marks a file as ours (PRAGMA application_id).
+APPLICATION_ID: Final = 0x626F7567
+#: Another program may have the file open for a moment, say to look into it.
+BUSY_SECONDS: Final = 5.0
+#: The log in front of the file is cut back to this after it was emptied.
+LOG_BYTES_MAX: Final = 64 << 20
+
+
+class StoreError(BoughError):
+    """The store cannot be used."""
+
+
+class Migration(NamedTuple):
+    """From one form of the file to the next."""
+
+    number: int
+    name: str
+    sql: str
+
+
+def migrations() -> list[Migration]:
+    """Those that come with this program, in order."""
+    folder = resources.files(__package__) / "migrations"
+    files = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
+    found = [
+        Migration(int(name[:4]), name, (folder / name).read_text(encoding="utf-8"))
+        for name in files
+    ]
+    assert [each.number for each in found] == list(range(1, len(found) + 1)), files
+    return found
+
+
+# ------------------------------------------------------------------------------------- errors
+
+#: Primary result codes of SQLite: what a user can make of them.
+_SENTENCES: Final = {
+    sqlite3.SQLITE_FULL: "there is no space left; nothing of this was saved",
+    sqlite3.SQLITE_READONLY: "may not be written",
+    sqlite3.SQLITE_BUSY: "another program is writing to it",
+    sqlite3.SQLITE_LOCKED: "another program is writing to it",
+    sqlite3.SQLITE_CORRUPT: "is damaged",
+    sqlite3.SQLITE_NOTADB: "is no database: it is damaged, or something else",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened",
+    sqlite3.SQLITE_IOERR: "the disk does not work as it should; nothing of this was saved",
+    sqlite3.SQLITE_PERM: "may not be opened",
+    sqlite3.SQLITE_CONSTRAINT: "what is to be saved is there already; nothing of it was saved",
+    sqlite3.SQLITE_TOOBIG: "what is to be saved is too large",
+}
+#: Of those, the file itself is broken.
+_DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def _primary(error: sqlite3.Error) -> int:
+    """Its kind; the rest of the code says more than a user can use."""
+    return (getattr(error, "sqlite_errorcode", None) or sqlite3.SQLITE_ERROR) & 0xFF
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file itself is broken."""
+    return _primary(error) in _DAMAGE
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Errors of SQLite become one plain sentence about this file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {_SENTENCES.get(_primary(error), error)}") from error
+
+
+# ------------------------------------------------------------------------------------ opening
+
+
+class Lock:
+    """One daemon at a time; the lock falls with its process, however it ends."""
+
+    def __init__(self, path: Path) -> None:
+        name = path.with_name(f"{path.name}.lock")
+        self._file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(self._file, 32).decode(errors="replace").strip()
+            os.close(self._file)
+            who = f"the daemon with process id {holder}" if holder else "another daemon"
+            raise StoreError(f"{path}: {who} is using it") from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Let another one have it."""
+        os.ftruncate(self._file, 0)
+        os.close(self._file)
+
+
+def create(path: Path) -> None:
+    """A file that nobody else may read, as there are users' environments in it."""
+    if not path.parent.is_dir():
+        raise StoreError(f"{path}: there is no folder {path.parent}")
+    readable = path if path.exists() else path.parent
+    if not os.access(readable, os.W_OK) or not os.access(path.parent, os.W_OK):
+        raise StoreError(f"{path}: may not be written")
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def connect(path: Path, *, writes: bool) -> sqlite3.Connection:
+    """A connection that leaves transactions to us and may go from thread to thread."""
+    return sqlite3.connect(
+        f"{path.resolve().as_uri()}?mode={'rw' if writes else 'ro'}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def tune(db: sqlite3.Connection, synchronous: str) -> None:
+    """How a writer writes: readers do not wait for it, and FULL survives a power cut."""
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute(f"PRAGMA synchronous = {synchronous}")
+    db.execute(f"PRAGMA journal_size_limit = {LOG_BYTES_MAX}")
+
+
+def check_form(db: sqlite3.Connection, path: Path, known: int) -> int:
+    """The file's version; refuses files that are not ours or of a later program."""
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    (mark,) = db.execute("PRAGMA application_id").fetchone()
+    (tables,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if mark != APPLICATION_ID and (tables or version or mark):
+        raise StoreError(f"{path}: is a database of another program")
+    if version > known:
+        raise StoreError(
+            f"{path}: was written by a newer bough (version {version} of the store, "
+            f"this one reads up to version {known}); use that one, or another BOUGH_HOME"
+        )
+    return version
+
+
+def migrate(db: sqlite3.Connection, path: Path, steps: Sequence[Migration] | None = None) -> None:
+    """Bring the file to the form of this program, each step whole or not at all."""
+    steps = migrations() if steps is None else steps
+    version = check_form(db, path, len(steps))
+    for step in steps[version:]:
+        mark = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {step.number};"
+        try:
+            db.executescript(f"BEGIN IMMEDIATE;\n{step.sql}\n{mark}\nCOMMIT;")
+        except sqlite3.Error:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+
+
+class Readers:
+    """Read-only connections, lent one at a time, so that reading waits for nobody."""
+
+    #: Kept open when nobody reads.
+    IDLE_MAX = 4
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+
+    @contextmanager
+    def lent(self) -> Iterator[sqlite3.Connection]:
+        """One for a single thread and a single query."""
+        with told(self._path):
+            try:
+                db = self._idle.pop()  # of a list, this is one step: no two threads get the same
+            except IndexError:
+                db = connect(self._path, writes=False)
+            try:
+                yield db
+            except BaseException:
+                db.close()
+                raise
+            if self._closed or len(self._idle) >= self.IDLE_MAX:
+                db.close()
+            else:
+                self._idle.append(db)
+
+    def close(self) -> None:
+        """Those lent close when they are given back."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()

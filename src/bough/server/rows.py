@@ -1,0 +1,132 @@
+"""What is written to the store and read from it, and how it becomes bytes and comes back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from bough.core.model import AnyCommand, AnyEvent, Command, Event, Frozen, JobSpec, Queue
+from bough.core.reason import Reason
+from bough.core.scheduler import Settings
+from bough.records import ENDED, JobRecord, Recipe
+
+T = TypeVar("T")
+
+#: Of a job that is not over, as a condition in SQL.
+LIVE: Final = f"state NOT IN ({', '.join(repr(state) for state in ENDED)})"
+
+
+class Entry(NamedTuple):
+    """One thing that happened or was decided."""
+
+    #: Numbers all entries from 1 without gaps.
+    seq: int
+    at: float
+    #: What one call of `Scheduler.handle` took and gave has the same step.
+    step: int
+    what: Event | Command
+    #: Why, of a command.
+    reason: Reason | None = None
+
+
+class Step(NamedTuple):
+    """What one decision took and gave."""
+
+    step: int
+    at: float
+    #: Of its last entry.
+    seq: int
+    events: tuple[Event, ...]
+    commands: tuple[Command, ...]
+
+
+class Accepted(NamedTuple):
+    """A submission that is taken on under this id."""
+
+    id: str
+    spec: JobSpec
+    recipe: Recipe = Recipe()
+    #: Of the client, if it gave one; a user's keys name one job each.
+    key: str = ""
+    #: Whom it runs as; -1: as the daemon itself.
+    uid: int = -1
+
+
+@dataclass(slots=True, kw_only=True)
+class Batch:
+    """One step and what follows from it: written whole or not at all."""
+
+    at: float
+    #: 0: the next one.
+    step: int = 0
+    events: Sequence[Event] = ()
+    commands: Sequence[tuple[Command, Reason | None]] = ()
+    submissions: Sequence[Accepted] = ()
+    #: Jobs as they are shown from now on, new ones among them.
+    records: Sequence[JobRecord] = ()
+
+
+class Conditions(Frozen, frozen=True):
+    """All that decisions depend on besides events."""
+
+    #: As `bough.policies.find` reads it, knobs included.
+    policy: str
+    settings: Settings = Settings()
+    #: There from the start; later ones come as events.
+    queues: tuple[Queue, ...] = ()
+
+
+class Token(Frozen, frozen=True):
+    """Who may come in over the network; what they say is not kept."""
+
+    name: str
+    user: str
+    scopes: tuple[str, ...]
+    created: float
+    #: None: never.
+    expires: float | None = None
+
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+
+
+def pack(value: object) -> bytes:
+    """JSON. Infinities, which JSON does not know, are spelled out, so that they come back."""
+    raw = _ENCODE(value)
+    # Records leave out what is None by default: a null is an infinity, or in some text.
+    return _ENCODE(_spelled(msgspec.to_builtins(value))) if b"null" in raw else raw
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _spelled(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_spelled(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class Reader(Generic[T]):
+    """Turns what `pack` wrote back into values of one type."""
+
+    def __init__(self, kind: Any) -> None:
+        self._strict: msgspec.json.Decoder[T] = msgspec.json.Decoder(kind)
+        self._lax: msgspec.json.Decoder[T] = msgspec.json.Decoder(kind, strict=False)
+
+    def __call__(self, raw: bytes) -> T:
+        try:
+            return self._strict.decode(raw)
+        except msgspec.ValidationError:  # an infinity is text to the strict one
+            return self._lax.decode(raw)
+
+
+read_what: Final[Reader[Event | Command]] = Reader(AnyEvent | AnyCommand)
+read_reason: Final[Reader[Reason]] = Reader(Reason)
+read_record: Final[Reader[JobRecord]] = Reader(JobRecord)
+read_spec: Final[Reader[JobSpec]] = Reader(JobSpec)
+read_recipe: Final[Reader[Recipe]] = Reader(Recipe)
+read_conditions: Final[Reader[Conditions]] = Reader(Conditions)
+read_scopes: Final[Reader[tuple[str, ...]]] = Reader(tuple[str, ...])
