@@ -88,13 +88,22 @@ def parked() -> Driver:
 
 @story
 def preempted() -> Driver:
-    driver = cluster("fifo", 2, 2)
-    for id in ("it", "x", "other", "y"):
-        driver.submit(id, 1, preemptible=id == "it")
+    driver = cluster("fifo", 2, 2, 2)
+    driver.submit("it", 2)
+    for id in ("a", "b", "c", "d"):
+        driver.submit(id, 1, preemptible=False)
     driver.settle()
-    driver.exits("x")
-    driver.exits("y")
+    driver.exits("b")
+    driver.exits("d")
     driver.submit("important", 2, priority=1)
+    return driver
+
+
+@story
+def round() -> Driver:
+    driver = Driver("fifo", node("n0"), round_seconds=60.0)
+    driver.now = 10.0
+    driver.submit("it", 2)
     return driver
 
 

@@ -86,7 +86,7 @@ def test_a_waiting_job_is_cancelled_in_the_books_alone() -> None:
     driver = Driver("fifo", node("n0"))
     driver.submit("a", 4)
     driver.submit("b", 4)
-    assert driver.cancel("b") == [m.Ended("b", 0, "cancelled")]
+    assert driver.cancel("b") == [m.Ended("b", 0, "cancelled", "by a user")]
 
 
 @pytest.mark.parametrize("state", ["starting", "running"])
@@ -97,7 +97,7 @@ def test_a_started_job_is_stopped_and_then_ends_as_cancelled(state: str) -> None
         driver.settle()
     assert driver.cancel("a") == [m.Stop("a", 1, park=False)]
     assert driver.cancel("a") == []
-    assert driver.settle() == [m.Ended("a", 1, "cancelled")]
+    assert driver.settle() == [m.Ended("a", 1, "cancelled", "by a user")]
 
 
 def test_a_job_that_is_being_parked_can_be_cancelled() -> None:
@@ -106,7 +106,7 @@ def test_a_job_that_is_being_parked_can_be_cancelled() -> None:
     driver.settle()
     assert driver.hold("a") == [m.Stop("a", 1)]
     assert driver.cancel("a") == []
-    assert driver.settle() == [m.Ended("a", 1, "cancelled")]
+    assert driver.settle() == [m.Ended("a", 1, "cancelled", "by a user")]
 
 
 def test_a_job_that_finishes_while_it_is_being_cancelled_is_done() -> None:
@@ -123,7 +123,7 @@ def test_what_a_cancelled_job_left_is_given_on_only_when_it_is_gone() -> None:
     driver.submit("b", 4)
     driver.settle()
     assert driver.cancel("a") == [m.Stop("a", 1, park=False)]
-    assert driver.does("a") == [m.Ended("a", 1, "cancelled"), m.Start("b", 1, ALL)]
+    assert driver.does("a") == [m.Ended("a", 1, "cancelled", "by a user"), m.Start("b", 1, ALL)]
 
 
 # ------------------------------------------------------------------------- held and let go on
@@ -185,7 +185,7 @@ def test_cancelling_counts_as_failure() -> None:
     driver = Driver("fifo", node("n0"))
     driver.submit("a", 8)
     driver.submit("b", 2, after=after("a", "failure"))
-    assert driver.cancel("a") == [m.Ended("a", 0, "cancelled"), m.Start("b", 1, HALF)]
+    assert driver.cancel("a") == [m.Ended("a", 0, "cancelled", "by a user"), m.Start("b", 1, HALF)]
 
 
 def test_one_failure_dooms_the_whole_chain() -> None:
@@ -320,7 +320,7 @@ def test_nothing_more_is_asked_of_a_job_until_it_has_answered() -> None:
     driver.submit("a", (1, 2, 4))
     assert driver.submit("b", 2) == []
     assert driver.does("a") == [m.Resize("a", 1, 1, HALF)]
-    assert driver.cancel("b") == [m.Ended("b", 0, "cancelled")]
+    assert driver.cancel("b") == [m.Ended("b", 0, "cancelled", "by a user")]
     assert driver.does("a") == [m.Resize("a", 1, 2, ALL)]
 
 

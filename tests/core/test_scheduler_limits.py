@@ -27,7 +27,7 @@ def test_a_job_is_stopped_when_it_has_run_as_long_as_it_may() -> None:
     assert driver.tick(59.0) == []
     assert driver.tick(60.0) == [m.Stop("a", 1, park=False)]
     assert driver.wake_at == NEVER
-    assert driver.settle() == [m.Ended("a", 1, "timed-out")]
+    assert driver.settle() == [m.Ended("a", 1, "timed-out", "it may run for 1m")]
 
 
 def test_waiting_does_not_count_as_running() -> None:

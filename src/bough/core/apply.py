@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from bough.core import model as m
 from bough.core.jobs import Job
 from bough.core.learning import expected_work, learn_rate, learn_work
+from bough.core.nodes import device_health, node_down, node_drained, node_up
 from bough.core.reason import (
-    BUSY,
-    DEPENDENCY,
     HELD,
-    KIND,
     LOST,
     NONE,
-    RESOURCES,
     RETRY,
-    TOO_BIG,
-    TOPOLOGY,
+    Facts,
     farewell,
 )  # fmt: skip
 from bough.core.settle import reconcile
+from bough.core.standing import may_run, vacate
 from bough.core.state import (
+    DONE,
     LEFT,
     MUST,
     NAN,
     QUEUE,
+    RAN,
+    RATE,
     READY,
     SINCE,
-    SIZE,
-    NodeBook,
     State,
 )  # fmt: skip
+from bough.core.units import format_duration
 
 INFINITY = m.INFINITY
 
@@ -104,51 +104,8 @@ def doomed_by(state: State, spec: m.JobSpec) -> str:
     return ""
 
 
-def may_run(state: State, job: Job) -> tuple[bool, int]:
-    """Whether the job may be planned for at all, and what keeps it from it.
-
-    Its largest size is limited to what the cluster could ever give it.
-    """
-    if job.held_by_user:
-        return False, HELD
-    if job.waits_for:
-        return False, DEPENDENCY
-    if not job.pools:
-        return False, KIND
-    most = state.most_for(job)
-    if not most:
-        if max(map(state.topology.usable, job.pools)) < job.spec.sizes()[0]:
-            return False, TOO_BIG
-        return False, TOPOLOGY if job.spec.topology.mode == "require" else RESOURCES
-    state.set_most(state.table.row(job), job, most)
-    return True, BUSY
-
-
-def refresh(state: State) -> None:
-    """After nodes came or went: pools and what may run at all."""
-    for row, job in enumerate(state.table.items):
-        job.pools = state.pools_for(job.spec)
-        if not job.place and not job.held:
-            if int(state.table.pool[row]) not in job.pools and job.pools:
-                state.set_pool(row, job, job.pools[0])
-            ready, cause = may_run(state, job)
-            state.set_ready(row, ready, cause)
-    state.replan = True
-
-
-def vacate(state: State, job: Job, cause: int = BUSY) -> None:
-    """Take all devices from a job in the books; what its body must do is told at the end."""
-    row = state.table.row(job)
-    if job.place:
-        state.give(job)
-        state.set_size(row, 0)
-        state.set_cause(row, cause)
-        state.set_bounds(row, job)
-    state.replan = True
-
-
-def end(state: State, job: Job, how: Any, reason: str = "") -> None:
-    """The job is over: its row goes, its dependents learn of it."""
+def close(state: State, job: Job, how: Any, reason: str) -> None:
+    """The job is over: its row and its devices go."""
     if job.place:
         state.give(job)
     state.clear_leaving(job)
@@ -164,18 +121,43 @@ def end(state: State, job: Job, how: Any, reason: str = "") -> None:
     job.moves("end")
     state.ended[job.id] = how
     if how != "done":
-        state.farewells[job.id] = farewell(how, reason)
+        state.farewells[job.id] = farewell(how, reason, facts_at_end(state, job, row))
     state.out.append(m.Ended(job.id, job.epoch, how, reason))
     state.replan = True
-    for id in sorted(state.dependents.pop(job.id, ())):
-        other = state.jobs.get(id)
-        if other is None:
-            continue
-        other.waits_for.discard(job.id)
-        if doomed_by(state, other.spec):
-            end(state, other, "cancelled", f"it depends on {job.id}, which ended as {how}")
-        elif not other.waits_for:
-            state.set_ready(state.table.row(other), *may_run(state, other))
+
+
+def facts_at_end(state: State, job: Job, row: int) -> Facts:
+    """What can be said of a job that did not end well."""
+    ran = float(state.table.wf[RAN, row])
+    return {"ran_seconds": ran, "attempts": job.epoch, "failures": job.failures}
+
+
+def end(state: State, job: Job, how: Any, reason: str = "") -> None:
+    """The job is over, and with it those that cannot be without it."""
+    close(state, job, how, reason)
+    release_dependents(state, job.id)
+
+
+def release_dependents(state: State, id: str) -> None:
+    """Let those that wait for a job that is over run, or end with it, and so on down the line."""
+    over = deque([id])
+    while over:
+        id = over.popleft()
+        for name in sorted(state.dependents.pop(id, ())):
+            other = state.jobs.get(name)
+            if other is None:
+                continue
+            other.waits_for.discard(id)
+            if doomed_by(state, other.spec):
+                close(
+                    state,
+                    other,
+                    "cancelled",
+                    f"it depends on {id}, which ended as {state.ended[id]}",
+                )
+                over.append(name)
+            elif not other.waits_for:
+                state.set_ready(state.table.row(other), *may_run(state, other))
 
 
 def stop_for_good(state: State, job: Job, how: str) -> None:
@@ -186,7 +168,7 @@ def stop_for_good(state: State, job: Job, how: str) -> None:
         state.set_ready(state.table.row(job), False, HELD)
         reconcile(state, job)
     else:
-        end(state, job, how)
+        end(state, job, how, ended_because(job))
 
 
 def cancelled(state: State, event: m.Cancelled) -> None:
@@ -199,7 +181,7 @@ def cancelled(state: State, event: m.Cancelled) -> None:
 def held(state: State, event: m.Held) -> None:
     """Park on demand, or let go on."""
     job = state.jobs.get(event.id)
-    if job is None or job.ends_as:
+    if job is None or job.ends_as or job.held_by_user == event.held:
         return
     job.held_by_user = event.held
     if event.held:
@@ -235,15 +217,17 @@ def resized(state: State, event: m.Resized) -> None:
     if job.state != "resizing":
         return
     job.moves("resized", event)
-    begun(state, job)
-    state.clear_leaving(job)
     if not event.ok:
+        # What it should have left it may still be on, until all of it is gone.
         state.mark_leaving(job, job.held)
         job.held = ()
         job.moves("stop", event)
         state.out.append(m.Stop(job.id, job.epoch))
         state.pending[job.serial] = job
-    elif job.serial in state.pending:
+        return
+    begun(state, job)
+    state.clear_leaving(job)
+    if job.serial in state.pending:
         reconcile(state, job)
 
 
@@ -267,16 +251,26 @@ def exited(state: State, event: m.Exited) -> None:
         job.leaves = state.now - job.told_at
     job.moves("exit", event)
     state.clear_leaving(job)
-    job.held = ()
     if job.ends_as:
-        end(state, job, job.ends_as)
+        job.held = ()
+        end(state, job, job.ends_as, ended_because(job))
     elif by_itself:
         off = RETRY if event.why == "failed" else LOST
         vacate(state, job, off)
+        job.held = ()
         ready, cause = may_run(state, job)
         state.set_ready(state.table.row(job), ready, off if ready else cause)
-    elif job.place:
-        reconcile(state, job)
+    else:
+        job.held = ()
+        if job.place:
+            reconcile(state, job)
+
+
+def ended_because(job: Job) -> str:
+    """A word on why it was stopped for good."""
+    if job.ends_as == "timed-out":
+        return f"it may run for {format_duration(job.spec.max_run_seconds)}"
+    return "by a user"
 
 
 def progressed(state: State, event: m.Progressed) -> None:
@@ -285,71 +279,15 @@ def progressed(state: State, event: m.Progressed) -> None:
     if job is None or event.epoch != job.epoch:
         return
     row, wf = state.table.row(job), state.table.wf
-    if event.left is not None:
-        state.set_size(row, int(state.table.wi[SIZE, row]))
-        wf[LEFT, row] = max(event.left, 0.0)
-        wf[SINCE, row] = state.now
+    # The books since its last change of size are kept as if it had been so all the time: a report
+    # is no change of size, and what counts from that moment (patience, damping) counts on.
+    elapsed, before = state.now - float(wf[SINCE, row]), float(wf[RATE, row])
+    left = float(wf[LEFT, row]) - before * elapsed if event.left is None else max(event.left, 0.0)
     if event.rate is not None and event.size > 0 and event.rate > 0:
         learn_rate(state, job, event.size, event.rate)
-
-
-def node_up(state: State, event: m.NodeUp) -> None:
-    """A node joins, returns or changed."""
-    book = state.nodes.get(event.node.name)
-    if book is not None and not book.down and book.node == event.node:
-        return
-    if book is not None and not book.down:
-        evict(state, event.node.name)
-    fresh = state.nodes[event.node.name] = NodeBook(event.node)
-    fresh.drained = book is not None and book.drained
-    state.topology.add(event.node)
-    state.empty.add(event.node)
-    refresh(state)
-
-
-def node_down(state: State, event: m.NodeDown) -> None:
-    """Whatever ran there is lost; the rest of those gangs is stopped."""
-    book = state.nodes.get(event.name)
-    if book is None or book.down:
-        return
-    book.down = True
-    state.topology.remove(event.name)
-    state.empty.remove(event.name)
-    evict(state, event.name)
-    refresh(state)
-
-
-def evict(state: State, name: str, mask: int = -1) -> None:
-    """Every job that holds devices there loses its place, and is told to stop."""
-    index = state.topology.names.index(name)
-    for job in list(state.table.items):
-        if any(node == index and bits & mask for node, bits in job.place + job.held):
-            vacate(state, job, LOST)
-            reconcile(state, job)
-
-
-def node_drained(state: State, event: m.NodeDrained) -> None:
-    """What runs there may finish; nothing new goes there."""
-    book = state.nodes.get(event.name)
-    if book is None or book.drained == event.drained:
-        return
-    book.drained = event.drained
-    state.topology.drain(event.name, event.drained)
-    state.empty.drain(event.name, event.drained)
-    refresh(state)
-
-
-def device_health(state: State, event: m.DeviceHealth) -> None:
-    """A device fails under a job, or comes back."""
-    book = state.nodes.get(event.name)
-    if book is None or event.healthy == (event.device not in book.unhealthy):
-        return
-    (book.unhealthy.discard if event.healthy else book.unhealthy.add)(event.device)
-    state.topology.health(event.name, event.device, event.healthy)
-    state.empty.health(event.name, event.device, event.healthy)
-    if not event.healthy:
-        evict(state, event.name, 1 << event.device)
-    refresh(state)
+    rate = float(wf[RATE, row])
+    wf[LEFT, row] = left + rate * elapsed
+    wf[DONE, row] += (before - rate) * elapsed
 
 
 def queue_set(state: State, event: m.QueueSet) -> None:

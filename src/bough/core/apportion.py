@@ -3,7 +3,8 @@
 Devices are handed out one after another, each to whoever is furthest behind: the claimant with the
 smallest (extra + 1/2) / weight, where extra is what it got beyond its base (Webster's method) and
 that part of its base which counts (`ahead`). So one device more never takes one from anybody, and
-everything is handed out that somebody can take. Ties go to the first. Bisection skips most of the single steps.
+everything is handed out that somebody can take. Ties go to the first. Bisection skips most of the
+single steps.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -74,6 +75,15 @@ class Job:
         self.plain = not (spec.roles or spec.cpus or spec.memory or spec.topology != ANYWHERE)
         #: Can change its size without ending its processes.
         self.in_place = spec.resize_in_place and not spec.roles
+
+    def lean(self) -> Job:
+        """The same without its wishes for CPUs and memory; itself if it has none."""
+        spec = self.spec
+        bare = msgspec.structs.replace
+        if not (spec.cpus or spec.memory or any(r.cpus or r.memory for r in spec.roles)):
+            return self
+        roles = tuple(bare(r, cpus=0.0, memory=0) for r in spec.roles)
+        return Job(self.id, self.serial, bare(spec, cpus=0.0, memory=0, roles=roles))
 
     def change_seconds(self) -> float:
         """What a change of size seems to cost it."""

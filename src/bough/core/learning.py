@@ -5,7 +5,7 @@ from __future__ import annotations
 from bough.core.fitting import OnlineFit
 from bough.core.jobs import Job
 from bough.core.model import JobSpec
-from bough.core.state import CLS, DONE, RATE, SINCE, SIZE, WISH_SPEED, State
+from bough.core.state import CLS, DONE, RATE, SINCE, SIZE, WISH, WISH_SPEED, State
 
 #: A measured rate that differs from the believed one by less than this teaches nothing new.
 SURPRISE = 0.02
@@ -27,6 +27,8 @@ def learn_work(state: State, job: Job) -> None:
 def learn_rate(state: State, job: Job, size: int, rate: float) -> None:
     """A job reported its rate: correct what is believed of it at every size."""
     row, table = state.table.row(job), state.table
+    if size not in state.classes.sizes(int(table.wi[CLS, row])):
+        return
     believed = state.classes.speed(int(table.wi[CLS, row]), size)
     if abs(rate - believed) <= SURPRISE * believed and job.serial not in state.fits:
         return
@@ -47,4 +49,4 @@ def adopt(state: State, job: Job, row: int) -> None:
     curve = state.fits[job.serial].curve(sizes)
     speed = tuple(curve.at(s) for s in sizes)
     table.wi[CLS, row] = state.classes.own(sizes, speed)
-    table.wf[WISH_SPEED, row] = speed[-1]
+    table.wf[WISH_SPEED, row] = speed[sizes.index(int(table.wi[WISH, row]))]

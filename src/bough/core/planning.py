@@ -12,7 +12,7 @@ from bough.core.jobs import Jobs
 from bough.core.model import INFINITY
 from bough.core.policy import Bools, Ints, Plan, Policy, QueueShare, View
 from bough.core.reason import NUMBER, POLICY
-from bough.core.state import MIN, POOL, READY, WISH, State
+from bough.core.state import HI, MIN, POOL, READY, WISH, State
 from bough.core.tenancy import share_pool
 
 
@@ -23,8 +23,8 @@ class Draft:
     want: Ints
     #: (row, devices held, devices wanted) for every row whose size it changes.
     changes: list[Change]
-    #: Running rows that go on with devices of another kind.
-    moved: list[int] = field(default_factory=list)
+    #: Running rows that go on with devices of another kind: row -> pool.
+    moved: dict[int, int] = field(default_factory=dict)
     #: Rows in the order in which they are to be granted, scope by scope, and whether to pass over.
     orders: list[tuple[Ints, Ints, int, bool]] = field(default_factory=list)
     wake_at: float = INFINITY
@@ -83,6 +83,7 @@ def draft_queues(state: State, policy: Policy, parts: list[Part]) -> Draft:
     """Ask the policy for each queue of each pool."""
     table = state.table
     result = Draft(np.zeros(table.n, np.int64), [])
+    sizes = table.size.copy()
     for rows, devices in parts:
         index = np.arange(table.n) if rows is None else rows
         if not len(index):
@@ -93,7 +94,8 @@ def draft_queues(state: State, policy: Policy, parts: list[Part]) -> Draft:
             result.orders = [o for o in result.orders if mine not in o[0]]
             return ask(state, policy, result, members, entitled)[0]
 
-        result.want[index], causes = share_pool(state, index, devices, ask_queue)
+        result.want[index], causes = share_pool(state, index, devices, sizes, ask_queue)
+        sizes[index] = result.want[index]
         result.causes.update(causes)
     result.changes = differences(table.size, result.want)
     return result
@@ -129,6 +131,7 @@ def ask(
     sizes = answer.sizes
     if answer.order is not None:
         order, wished = answer.order, sizes
+        check_order(wished, order, jobs)
         sizes = share.fit_in_order(wished, devices, order, answer.skip)
         if rows is not None:
             order, part = rows[order], wished
@@ -137,14 +140,34 @@ def ask(
         result.orders.append((order, wished, devices, answer.skip))
     if answer.wake_at < result.wake_at:
         result.wake_at = answer.wake_at
-    for row, code in answer.reasons.items():
-        result.causes[row if rows is None else int(rows[row])] = NUMBER.get(code, POLICY)
+    if answer.reasons:
+        note_reasons(result, answer, rows, jobs)
     return sizes, check(state, sizes, jobs, devices)
 
 
+def check_order(wished: Ints, order: Ints, jobs: Jobs) -> None:
+    """Refuse an order of rows that are not there, or that are there twice."""
+    if len(wished) != jobs.n:
+        raise BadPlan(f"{len(wished)} sizes for {jobs.n} jobs")
+    if not len(order):
+        return
+    if int(order.min()) < 0 or int(order.max()) >= jobs.n:
+        raise BadPlan(f"an order with rows that are not among the {jobs.n} jobs")
+    if len(order) > 1 and int(np.bincount(order).max()) > 1:
+        raise BadPlan("an order that names a job twice")
+
+
+def note_reasons(result: Draft, plan: Plan, rows: Ints | None, jobs: Jobs) -> None:
+    """What the policy says of jobs that it lets wait."""
+    for row, code in plan.reasons.items():
+        if not 0 <= row < jobs.n:
+            raise BadPlan(f"a reason for row {row} of {jobs.n} jobs")
+        result.causes[row if rows is None else int(rows[row])] = NUMBER.get(code, POLICY)
+
+
 def attainable(state: State, jobs: Jobs, devices: int) -> Jobs:
-    """The same rows, none of which wishes more than all there is if it can do with less."""
-    over = (jobs.wish > devices).nonzero()[0]
+    """The same rows; none wishes or keeps more than all there is if it can do with less."""
+    over = (np.maximum(jobs.wish, jobs.hi) > devices).nonzero()[0]
     if not len(over):
         return jobs
     lowered = Jobs(jobs.ints[:, jobs.pick].copy(), jobs.floats[:, jobs.pick], slice(None), jobs.n)
@@ -153,7 +176,8 @@ def attainable(state: State, jobs: Jobs, devices: int) -> Jobs:
         sizes = state.classes.sizes(int(jobs.cls[row]))
         most = max((s for s in sizes if jobs.lo[row] <= s <= devices), default=0)
         if most:
-            lowered.ints[WISH, row] = most
+            lowered.ints[WISH, row] = min(most, int(jobs.wish[row]))
+            lowered.ints[HI, row] = min(most, int(jobs.hi[row]))
     lowered.ints.flags.writeable = False
     return lowered
 
@@ -223,34 +247,56 @@ def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
     table, topology = state.table, state.topology
     result = Draft(np.zeros(table.n, np.int64), [])
     ready = table.wi[READY, : table.n].astype(bool)
-    rows = (ready if blocked is None else ready & ~blocked).nonzero()[0]
+    pools = np.array([topology.usable(p) for p in range(len(topology.kinds))], np.int64)
+    if blocked is not None:
+        # What runs and could not be moved stays as it is.
+        stays = (blocked & (table.size > 0)).nonzero()[0]
+        result.want[stays] = table.size[stays]
+        np.subtract.at(pools, table.pool[stays], table.size[stays])
+        ready &= ~blocked
+    rows = ready.nonzero()[0]
     if not len(rows):
+        result.changes = differences(table.size, result.want)
         return result
-    pools = tuple(topology.usable(p) for p in range(len(topology.kinds)))
+    jobs, devices = table.rows(rows), int(pools.sum())
     view = View(
-        now=state.now, devices=sum(pools), jobs=table.rows(rows), classes=state.classes.table(),
-        pools=pools, pool_names=tuple(topology.kinds), queues=shares(state, sum(pools)),
+        now=state.now, devices=devices, jobs=jobs, classes=state.classes.table(),
+        pools=tuple(pools.tolist()), pool_names=tuple(topology.kinds),
+        queues=shares(state, devices),
     )  # fmt: skip
     answer = policy.plan(view)
     plan = answer if isinstance(answer, Plan) else Plan(sizes=answer)
-    matrix = plan.sizes
-    if matrix.shape != (len(rows), len(pools)):
-        raise BadPlan(f"a plan of {matrix.shape} for {len(rows)} jobs and {len(pools)} pools")
+    sizes, chosen = check_matrix(state, plan.sizes, jobs, view.pools)
+    moves = ((sizes > 0) & (chosen != jobs.pool)).nonzero()[0]
+    for row, pool in zip(rows[moves].tolist(), chosen[moves].tolist(), strict=True):
+        if table.size[row]:
+            result.moved[row] = pool
+        else:
+            state.set_pool(row, table.items[row], pool)
+    note_reasons(result, plan, rows, jobs)
+    result.want[rows] = sizes
+    result.changes = differences(table.size, result.want)
+    result.wake_at = plan.wake_at
+    return result
+
+
+def check_matrix(
+    state: State, matrix: Ints, jobs: Jobs, pools: tuple[int, ...]
+) -> tuple[Ints, Ints]:
+    """Refuse a plan over kinds that breaks a rule; sizes, and the pool of each row."""
+    if matrix.shape != (jobs.n, len(pools)):
+        raise BadPlan(f"a plan of {matrix.shape} for {jobs.n} jobs and {len(pools)} pools")
     if ((matrix > 0).sum(axis=1) > 1).any():
         raise BadPlan("a job may hold devices of one kind only")
     if (matrix.sum(axis=0) > np.array(pools)).any():
         raise BadPlan(f"{matrix.sum(axis=0).tolist()} devices planned where there are {pools}")
     sizes: Ints = matrix.sum(axis=1)
-    check(state, sizes, view.jobs, sum(pools))
     chosen: Ints = matrix.argmax(axis=1)
-    moves = ((sizes > 0) & (chosen != table.pool[rows])).nonzero()[0]
-    for row, pool in zip(rows[moves].tolist(), chosen[moves].tolist(), strict=True):
-        if pool not in table.items[row].pools:
-            raise BadPlan(f"job row {row} does not accept {topology.kinds[pool]}")
-    for row, pool in zip(rows[moves].tolist(), chosen[moves].tolist(), strict=True):
-        state.set_pool(row, table.items[row], pool)
-    result.moved = [row for row in rows[moves].tolist() if table.size[row]]
-    result.want[rows] = sizes
-    result.changes = differences(table.size, result.want)
-    result.wake_at = plan.wake_at
-    return result
+    check(state, sizes, jobs, sum(pools))
+    for i in ((sizes > 0) & (chosen != jobs.pool)).nonzero()[0].tolist():
+        job, pool = state.table.items[state.by_serial(int(jobs.serial[i])) or 0], int(chosen[i])
+        if pool not in job.pools:
+            raise BadPlan(f"job row {i} does not accept {state.topology.kinds[pool]}")
+        if jobs.must[i]:
+            raise BadPlan(f"job row {i} may not be moved now")
+    return sizes, chosen

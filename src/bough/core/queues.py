@@ -252,6 +252,10 @@ class QueueTree:
             index = self._parent[index]
         return None
 
+    def with_those_below(self, name: str, used: Ints) -> int:
+        """Devices that a queue's jobs hold with all jobs below it."""
+        return self._sums(used)[self._index[name]]
+
     def _pull(self, now: float, asking: Sequence[int], capacity: int) -> list[float]:
         """Weights of siblings, less for those that used more than their share of the past.
 

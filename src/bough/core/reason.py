@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from bough.core.state import State
 
 #: Codes of waiting, by the number kept in the column `cause`. Up to `busy`: others are served
-#: first, and how it came to that; beyond: something else stands in the way. A job is `moving` while
-#: others still have to leave the devices it was granted; that is no cause kept in the column.
+#: first, and how it came to that; beyond: something else stands in the way. `moving` (others still
+#: have to leave the devices it was granted) and `round` are no causes kept in the column.
 CODES: Final = (
     "none", "parked", "preempted", "lost", "retry", "busy", "fragmentation", "topology",
     "resources", "quota", "paused", "budget", "dependency", "held", "kind", "too-big", "deadline",
-    "policy", "moving",
+    "policy", "moving", "round",
 )  # fmt: skip
 (
     NONE, PARKED, PREEMPTED, LOST, RETRY, BUSY, FRAGMENTATION, TOPOLOGY,
     RESOURCES, QUOTA, PAUSED, BUDGET, DEPENDENCY, HELD, KIND, TOO_BIG, DEADLINE,
-    POLICY, MOVING,
+    POLICY, MOVING, ROUND,
 ) = range(len(CODES))  # fmt: skip
 NUMBER: Final = {code: i for i, code in enumerate(CODES)}
 
@@ -59,6 +59,13 @@ def explain(state: State, id: str) -> Reason:
     if job.ends_as:
         return Reason(code="stopping", text=f"It is being stopped: {job.ends_as}.")
     code = CODES[int(state.table.cause[row])]
+    if state.table.ready[row] and state.refused:
+        text = f"The policy's last plan was refused ({state.refused}); nothing new starts by it."
+        return Reason(code="policy", facts={"refused": state.refused}, text=text)
+    if state.table.ready[row] and state.replan and state.round_at > state.now:
+        wait = format_duration(state.round_at - state.now)
+        facts: Facts = {"round_in_seconds": state.round_at - state.now}
+        return Reason(code="round", facts=facts, text=f"The next round of planning is in {wait}.")
     return _WAITING[code](state, job, row)
 
 
@@ -80,17 +87,24 @@ def farewell(how: str, detail: str = "", facts: Facts | None = None) -> Reason:
 
 def running(state: State, job: Job, row: int) -> Reason:
     """A job that holds devices, or is about to."""
+    held = sum(mask.bit_count() for _, mask in job.held)
     size, most = int(state.table.size[row]), int(state.table.max[row])
     if not job.place:
         why = job.ends_as or CODES[int(state.table.cause[row])]
         return Reason(code="stopping", facts={"why": why}, text=f"It is being stopped: {why}.")
     where = nodes(state, job)
     facts: Facts = {"devices": size, "nodes": len(job.place), "most": most}
-    if job.serial in state.pending:
-        text = f"It has {many(size)} on {where} and takes them when others have left them."
+    if not held and job.state == "stopping":
+        text = f"It goes on with {many(size)} of {where} when its processes have ended."
         return Reason(code="moving", facts=facts, text=text)
-    more = f", and could use up to {most}" if most > size else ""
-    return Reason(code="running", facts=facts, text=f"It runs on {many(size)} of {where}{more}.")
+    if not held:
+        text = f"It was granted {many(size)} of {where}, and starts when others have left them."
+        return Reason(code="moving", facts=facts, text=text)
+    more = f", and could use up to {most}" if most > held else ""
+    if held < size:
+        more = f", and takes {size - held} more when others have left them"
+    facts |= {"devices": held}
+    return Reason(code="running", facts=facts, text=f"It runs on {many(held)} of {where}{more}.")
 
 
 def nodes(state: State, job: Job) -> str:
@@ -149,6 +163,11 @@ def _busy(state: State, job: Job, row: int) -> Reason:
     ahead = int(f["ahead"])
     others = f"; {ahead} {'job' if ahead == 1 else 'jobs'} submitted earlier {wait(ahead)} too"
     text = f"{needed(f)} and {free_of(f)}{others if ahead else ''}."
+    if int(f["free"]) >= int(f["needs"]) < int(f["most"]):
+        text = (
+            f"It accepts {f['needs']} to {many(int(f['most']), str(f['kind']))} and {free_of(f)}, "
+            f"but the policy does not start it with so few{others if ahead else ''}."
+        )
     return Reason(code="busy", facts=f, text=text)
 
 
@@ -188,7 +207,7 @@ def _topology(state: State, job: Job, row: int) -> Reason:
     how = {
         "require": f"in one {wish.level}",
         "spread": f"each in another {wish.level or 'node'}",
-        "prefer": "close together",
+        "prefer": "with each worker whole on one node" if job.spec.roles else "close together",
     }[wish.mode]
     text = (
         f"{needed(f)}, {how}, and there is no such place now; "
@@ -209,13 +228,20 @@ def _resources(state: State, job: Job, row: int) -> Reason:
 
 
 def _quota(state: State, job: Job, row: int) -> Reason:
+    import numpy as np  # not above: whoever only reads reasons does without
+
     f, table, queues = facts_of(state, job, row), state.table, state.queues
     q = int(table.queue[row])
-    used = int(table.size[(table.queue == q) & (table.pool == table.pool[row])].sum())
+    here, count = table.pool == table.pool[row], len(queues.names)
+    mine = np.bincount(table.queue, table.size * here, count).astype(np.int64)
+    elsewhere = np.bincount(table.queue, table.size * ~here, count).astype(np.int64)
+    used = int(mine[q])
     f |= {"queue": job.spec.queue, "queue_uses": used}
-    binding = queues.binding(q, str(f["kind"]))
-    if binding is not None and used + int(f["needs"]) > binding.devices:
+    binding = queues.broken_by(q, str(f["kind"]), mine, int(f["needs"]), elsewhere)
+    if binding is not None:
         f |= {"rule": binding.code, "allowed": binding.devices, "by": binding.queue}
+        used = queues.with_those_below(binding.queue, mine)
+        f |= {"queue_uses": used}
         rule = {
             "guarantee": f"queue {binding.queue} may not borrow beyond its {binding.devices}",
             "kind-limit": f"queue {binding.queue} may use {binding.devices} of that kind",
@@ -248,7 +274,8 @@ def _held(state: State, job: Job, row: int) -> Reason:
 
 
 def _kind(state: State, job: Job, row: int) -> Reason:
-    wanted, there = ", ".join(job.spec.kinds), ", ".join(state.topology.kinds)
+    usable = [k for p, k in enumerate(state.topology.kinds) if state.topology.usable(p)]
+    wanted, there = ", ".join(job.spec.kinds), ", ".join(usable)
     text = f"It accepts only {wanted}; the cluster has {there or 'no devices'}."
     if not wanted:
         text = "The cluster has no devices."

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from bough.core.apply import may_run
 from bough.core.model import JobSpec, Range, Tick, Wish
 from bough.core.reason import CODES, many
+from bough.core.standing import may_run
 from bough.core.state import CAUSE, QUEUE, State
 from bough.core.units import format_size
 
@@ -49,6 +49,8 @@ def cheapest(scheduler: Scheduler, job: Job) -> str:
     """The first change that works; empty when none of those tried does."""
     row = scheduler.state.table.row(job)
     code = CODES[int(scheduler.state.table.wi[CAUSE, row])]
+    if would_start(scheduler, job.id, job.spec):
+        return ""  # it only waits for the next plan
     for words, spec in changes(scheduler.state, job, code):
         if would_start(scheduler, job.id, spec):
             return f"{words}, and it starts now"
@@ -85,8 +87,11 @@ def changes(state: State, job: Job, code: str) -> Iterator[Change]:
 def fewer(state: State, spec: JobSpec) -> Iterator[Change]:
     """Accept fewer devices: what is free, what is free on one node, a power of two."""
     least = spec.sizes()[0]
-    if spec.roles or least <= 1:
+    if spec.roles:
         return
+    if len(spec.sizes()) > 1:
+        rigid = msgspec.structs.replace(spec, devices=Range(min=least, max=least))
+        yield f"Ask for {many(least)} only", rigid
     topology = state.topology
     pools = range(len(topology.kinds))
     found = {1 << p for p in range(least.bit_length())}
@@ -94,6 +99,8 @@ def fewer(state: State, spec: JobSpec) -> Iterator[Change]:
     for size in sorted((s for s in found if 0 < s < least), reverse=True):
         devices = Range(min=size, max=spec.devices.max, steps=spec.devices.sizes())
         yield f"Accept {many(size)}", msgspec.structs.replace(spec, devices=devices)
+        rigid = msgspec.structs.replace(spec, devices=Range(min=size, max=size))
+        yield f"Ask for {many(size)} only", rigid
 
 
 def looser(state: State, spec: JobSpec) -> Iterator[Change]:

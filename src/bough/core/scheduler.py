@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from bough.core import model as m
 from bough.core import snapshot
-from bough.core.apply import HANDLERS, stop_for_good
+from bough.core.apply import HANDLERS, release_dependents, stop_for_good
 from bough.core.decisions import reason_for
 from bough.core.planning import BadPlan, draft, expire_locks
 from bough.core.policy import Ints, Policy, View
@@ -26,6 +27,8 @@ from bough.core.topology import Topology
 
 #: Times a plan is made anew because some of what it granted could not be placed.
 ATTEMPTS = 8
+#: A moment so close to a round (as a part of it) is the round: products of times are rounded.
+ROUNDING = 1e-6
 #: A patience of this or more is never lost.
 NEVER_SECONDS = 1e12
 
@@ -79,7 +82,7 @@ class Scheduler:
         state.out = []
         # 1. What happened.
         for event in events:
-            if event.at > state.now:
+            if event.at >= state.now:
                 if not state.queues.trivial:
                     state.queues.charge(event.at, self._used())
                 state.now = event.at
@@ -146,6 +149,7 @@ class Scheduler:
             state.ended[event.id] = "rejected"
             state.farewells[event.id] = verdict.reason()
             state.out.append(m.Ended(event.id, 0, "rejected", verdict.text or verdict.code))
+            release_dependents(state, event.id)
         return verdict.accepted
 
     def _used(self) -> Ints:
@@ -172,7 +176,8 @@ class Scheduler:
 
     def _round_is_due(self) -> bool:
         """Whether plans may be made now."""
-        return self.state.now % self.settings.round_seconds == 0.0
+        rounds = self.state.now / self.settings.round_seconds
+        return abs(rounds - round(rounds)) < ROUNDING
 
     def _decide(self) -> None:
         """Ask the policy, prove on the tree that it fits, and only then tell the bodies."""
@@ -211,12 +216,24 @@ class Scheduler:
         wake = self._plan_wake_at
         if state.locks:
             wake = min(wake, state.locks[0][0])
-        if state.limits:
-            wake = min(wake, state.limits[0][0])
         if not state.queues.trivial:
             wake = min(wake, state.queues.next_change(state.now, self._used()))
         every = self.settings.round_seconds
         if every and (state.replan or wake < m.INFINITY):
-            wake = max(wake, state.now) if not state.replan else state.now + 1e-9
-            wake = -(-wake // every) * every
-        return wake
+            if state.replan:
+                rounds = math.floor(state.now / every + ROUNDING) + 1
+            else:
+                rounds = math.ceil(max(wake, state.now) / every - ROUNDING)
+            wake = state.round_at = rounds * every
+        return min(wake, self._next_limit()) if state.limits else wake
+
+    def _next_limit(self) -> float:
+        """The end of a longest run time that still counts."""
+        state = self.state
+        while state.limits:
+            at, serial, epoch = state.limits[0]
+            row = state.by_serial(serial)
+            if row is not None and state.table.items[row].epoch == epoch:
+                return at
+            heapq.heappop(state.limits)
+        return m.INFINITY

@@ -24,12 +24,15 @@ class Settlement:
         self.locality_seconds = locality_seconds
         #: row -> place before the trial, for every row whose place was changed, in order.
         self.before: dict[int, tuple[Slots, Seats]] = {}
+        #: row -> pool before the trial, for every row that was moved to another.
+        self.pools: dict[int, int] = {}
         #: row -> job of higher priority that took its devices.
         self.taken_by: dict[int, str] = {}
         #: row -> cause, for rows that were granted devices but found no place.
         self.failed: dict[int, int] = {}
-        #: Smallest plain size that found no place, by pool: larger ones need not try.
-        self.limit: dict[int, int] = {}
+        #: Smallest plain size that found no place, by pool and whether it had to be compact:
+        #: larger ones need not try.
+        self.limit: dict[tuple[int, bool], int] = {}
         #: When a job waiting for locality will accept less of it.
         self.wake_at = float("inf")
 
@@ -56,11 +59,18 @@ class Settlement:
         self.state.give(job)
         self.state.retake(job, *self.before[row])
 
+    def repool(self, row: int, pool: int) -> None:
+        """Let a job go on with another kind of device."""
+        self.pools.setdefault(row, int(self.state.table.wi[POOL, row]))
+        self.state.set_pool(row, self.state.table.items[row], pool)
+
     def rollback(self) -> None:
         """Put the tree back as it was before the trial."""
         items = self.state.table.items
         for row in self.before:
             self.state.give(items[row])
+        for row, pool in self.pools.items():
+            self.state.set_pool(row, items[row], pool)
         for row, before in self.before.items():
             self.state.retake(items[row], *before)
         self.before.clear()
@@ -75,14 +85,14 @@ class Settlement:
         if want:
             self.try_size(row, job, int(self.state.table.wi[POOL, row]), want)
 
-    def seat(self, row: int, want: int, exact: bool) -> int:
+    def seat(self, row: int, want: int, exact: bool, evicts: bool = True) -> int:
         """Find a place for `want` devices, or for fewer if the plan is not exact; devices got."""
         state = self.state
         wi = state.table.wi
         job, pool = state.table.items[row], int(wi[POOL, row])
         have = count(job.place)
-        hopeless = want >= self.limit.get(pool, _BIG) and exact and not state.priorities
-        if hopeless and job.plain and not job.place:
+        evicts &= state.priorities > 0
+        if exact and not evicts and not have and self.hopeless(row, job, pool, want):
             self.failed[row] = FRAGMENTATION
             return 0
         if self.try_size(row, job, pool, want):
@@ -92,13 +102,30 @@ class Settlement:
             for size in reversed(state.classes.sizes(int(wi[CLS, row]))):
                 if least <= size < want and self.try_size(row, job, pool, size):
                     return size
-        if not job.place and state.priorities and make_place(self, row, want):
+        if not job.place and evicts and make_place(self, row, want):
             return want
         if not job.place:
-            self.failed[row] = cause_of_failure(job)
+            self.failed[row] = cause_of_failure(state, job, pool, want)
             if job.plain:
-                self.limit[pool] = min(want, self.limit.get(pool, _BIG))
+                key = pool, self.is_patient(row)
+                self.limit[key] = min(want, self.limit.get(key, _BIG))
         return have if job.place else 0
+
+    def is_patient(self, row: int) -> bool:
+        """Whether it still waits for a compact place."""
+        return self.state.now < float(self.state.table.wf[SINCE, row]) + self.locality_seconds
+
+    def hopeless(self, row: int, job: Job, pool: int, want: int) -> bool:
+        """Whether one who asked for no more, and no better, has found no place."""
+        if not job.plain or not self.limit:
+            return False
+        if want >= self.limit.get((pool, False), _BIG):
+            return True
+        if want < self.limit.get((pool, True), _BIG) or not self.is_patient(row):
+            return False
+        until = float(self.state.table.wf[SINCE, row]) + self.locality_seconds
+        self.wake_at = min(self.wake_at, until)
+        return True
 
     def try_size(self, row: int, job: Job, pool: int, want: int) -> bool:
         """Whether a place of that size was found and taken."""
@@ -141,8 +168,9 @@ class Settlement:
         if not draft.changes and not draft.moved:
             return True
         grow: list[int] = []
-        for row in draft.moved:
+        for row, pool in draft.moved.items():
             self.vacate(row, 0)
+            self.repool(row, pool)
             grow.append(row)
         for row, held, wanted in draft.changes:
             if draft.moved and row in draft.moved:
@@ -160,10 +188,11 @@ class Settlement:
                 continue
             if not self.seat(row, int(want[row]), exact=ordered) and ordered:
                 held_back |= behind(row, draft)
+        if self.taken_by:
+            self.reseat()
         if self.failed and ordered:
-            for order, wished, _, skip in draft.orders:
-                if skip:
-                    self.fill_up(order, wished, want)
+            for order, wished, devices, skip in draft.orders:
+                self.fill_up(order, wished, want, devices, restores=not skip)
             return True
         return not self.failed
 
@@ -176,31 +205,47 @@ class Settlement:
             rank[order] = np.arange(len(order))
         return sorted(grow, key=lambda r: (int(rank[r]), r))
 
-    def fill_up(self, order: Ints, wished: Ints, want: Ints) -> None:
-        """Hand what could not be placed to the next in order, those who ran before included."""
-        state = self.state
-        table, topology = state.table, state.topology
+    def fill_up(self, order: Ints, wished: Ints, want: Ints, devices: int, restores: bool) -> None:
+        """Hand what could not be placed to the next in order, those who ran before included.
+
+        With `restores`, only to those who ran before, on the devices they had.
+        """
+        table, topology = self.state.table, self.state.topology
         pool = int(table.wi[POOL, order[0]]) if len(order) else 0
-        skipped = np.zeros(table.n, bool)
-        while (free := topology.free(pool)) > 0:
-            limit = self.limit.get(pool, _BIG)
-            fits = (want[order] == 0) & (wished[order] > 0) & (wished[order] <= free)
-            fits &= ~skipped[order]
-            candidates = order[fits]
-            for row in candidates.tolist():
-                size, job = int(wished[row]), table.items[row]
-                if job.place or row in self.failed or (job.plain and size >= limit):
-                    skipped[row] = True
-                    continue
-                skipped[row] = True
-                if row in self.before and topology.is_unheld(self.before[row][0]):
-                    self.restore(row, job)
-                    break
-                if self.seat(row, size, exact=True):
-                    break
-                limit = self.limit.get(pool, _BIG)
-            else:
+        room = devices - self.used(order)
+        could = wished <= max(topology.free(pool), 0)
+        could[list(self.before)] = True
+        candidates = order[(want[order] == 0) & (wished[order] > 0) & could[order]]
+        for row in candidates.tolist():
+            size, job = int(wished[row]), table.items[row]
+            if job.place or row in self.failed:
+                continue
+            had = self.before.get(row)
+            if had is not None and 0 < count(had[0]) <= room and topology.is_unheld(had[0]):
+                self.restore(row, job)
+                room -= count(had[0])
+            elif size <= room and size <= topology.free(pool) and not restores:
+                room -= self.seat(row, size, exact=True)
+            if room <= 0:
                 return
+
+    def used(self, rows: Ints) -> int:
+        """Devices these rows hold at this point of the trial."""
+        items, size = self.state.table.items, self.state.table.size
+        total = int(size[rows].sum())
+        among = set(rows.tolist()) if self.before else ()
+        for row in self.before:
+            if row in among:
+                total += count(items[row].place) - int(size[row])
+        return total
+
+    def reseat(self) -> None:
+        """Let jobs that had to make room for others have what is left."""
+        for row in sorted(self.taken_by):
+            had = count(self.before[row][0])
+            if not self.state.table.items[row].place and had:
+                self.seat(row, had, exact=False, evicts=False)
+                self.failed.pop(row, None)
 
     # ------------------------------------------------------------------ commands
 
@@ -243,11 +288,13 @@ def behind(row: int, draft: Draft) -> set[int]:
     return set()
 
 
-def cause_of_failure(job: Job) -> int:
+def cause_of_failure(state: State, job: Job, pool: int, size: int) -> int:
     """What kept a granted job from being placed."""
     if job.plain:
         return FRAGMENTATION
-    return TOPOLOGY if job.spec.topology.mode != "prefer" else RESOURCES
+    if job.lean() is not job and state.find(job.lean(), pool, size) is not None:
+        return RESOURCES
+    return TOPOLOGY if job.spec.topology.mode != "prefer" else FRAGMENTATION
 
 
 def count(slots: Slots) -> int:

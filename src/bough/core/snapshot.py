@@ -63,6 +63,8 @@ class Image(msgspec.Struct, frozen=True):
     replan: bool
     special_causes: bool
     refused: str
+    #: Kinds of device in the order of their pools.
+    kinds: tuple[str, ...]
     nodes: tuple[NodeImage, ...]
     jobs: tuple[JobImage, ...]
     pending: tuple[int, ...]
@@ -99,7 +101,7 @@ def encode(state: State, plan_wake_at: float) -> bytes:
     )
     image = Image(
         VERSION, state.now, plan_wake_at, state.next_serial, state.replan, state.special_causes,
-        state.refused, nodes, jobs, tuple(state.pending), state.ended,
+        state.refused, tuple(state.topology.kinds), nodes, jobs, tuple(state.pending), state.ended,
         state.farewells, tuple((*key, n) for key, n in state.entitled.items()), state.users,
         tuple(state.locks), tuple(state.limits), state.queues.state(),
         state.speedups.prior.state(),
@@ -121,6 +123,9 @@ def restore(state: State, data: bytes) -> float:
     state.entitled = {(queue, pool): n for queue, pool, n in image.entitled}
     state.queues.restore(image.queues)
     state.speedups.prior.restore(image.prior)
+    for kind in image.kinds:
+        state.topology.pool(kind)
+        state.empty.pool(kind)
     for n in image.nodes:
         _restore_node(state, n)
     for j in image.jobs:

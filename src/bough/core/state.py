@@ -93,6 +93,8 @@ class State:
     learns: bool = True
     #: Whether something happened that may change the plan.
     replan: bool = False
+    #: When plans are made next, where they are made in rounds.
+    round_at: float = 0.0
     #: Commands of the present step, in order.
     out: list[Command] = field(default_factory=list)
     #: (job id, when, cause code) for every change of cause since it was last emptied.
@@ -121,7 +123,7 @@ class State:
         wi, wf = table.wi, table.wf
         old = int(wi[SIZE, row])
         elapsed = now - float(wf[SINCE, row])
-        if elapsed and old:
+        if elapsed and old and self.table.items[row].held:
             wf[ATTAINED, row] += old * elapsed
             wf[RAN, row] += elapsed
             done = float(wf[RATE, row]) * elapsed
@@ -207,7 +209,8 @@ class State:
     def started(self, job: Job) -> None:
         """Open the books of a new epoch."""
         row, wf, now = self.table.row(job), self.table.wf, self.now
-        wf[RUN_SINCE, row] = now
+        # From the grant until now others were still on the devices.
+        wf[RUN_SINCE, row] = wf[SINCE, row] = now
         if wf[BEGUN, row] != wf[BEGUN, row]:
             wf[BEGUN, row] = now
         if job.spec.max_run_seconds < INFINITY:

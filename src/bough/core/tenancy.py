@@ -37,8 +37,11 @@ class Claims:
     floor: Ints
 
 
-def claims_on(state: State, rows: Ints) -> Claims:
-    """The claims of the queues of these rows, which are all of one pool."""
+def claims_on(state: State, rows: Ints, sizes: Ints) -> Claims:
+    """The claims of the queues of these rows, which are all of one pool.
+
+    `sizes` are those of all rows: planned ones of pools that were shared out before, else held.
+    """
     table, count = state.table, len(state.queues.names)
     queue = table.queue[rows]
 
@@ -46,7 +49,7 @@ def claims_on(state: State, rows: Ints) -> Claims:
         return np.bincount(queue, weights=devices, minlength=count).astype(np.int64)
 
     held = total(table.size[rows])
-    everywhere = np.bincount(table.queue, weights=table.size, minlength=count).astype(np.int64)
+    everywhere = np.bincount(table.queue, weights=sizes, minlength=count).astype(np.int64)
     return Claims(
         pool=state.topology.kinds[int(table.pool[rows[0]])],
         members={q: (queue == q).nonzero()[0] for q in np.unique(queue).tolist()},
@@ -58,10 +61,10 @@ def claims_on(state: State, rows: Ints) -> Claims:
 
 
 def share_pool(
-    state: State, rows: Ints, devices: int, ask: AskQueue
+    state: State, rows: Ints, devices: int, sizes: Ints, ask: AskQueue
 ) -> tuple[Ints, dict[int, int]]:
     """Sizes for these rows of one pool, and why rules of their queues hold some back."""
-    queues, claims = state.queues, claims_on(state, rows)
+    queues, claims = state.queues, claims_on(state, rows, sizes)
     members, demand = claims.members, claims.demand
 
     def entitle(demand: Ints) -> Ints:
@@ -97,6 +100,8 @@ def _held_back(state: State, rows: Ints, want: Ints, claims: Claims) -> dict[int
     """Waiting rows whose queue has what a rule or the wants of others allow it, by their cause."""
     causes: dict[int, int] = {}
     total, pool = int(want.sum()), int(state.table.pool[rows[0]])
+    count = len(state.queues.names)
+    planned = np.bincount(state.table.queue[rows], weights=want, minlength=count).astype(np.int64)
     for q, at in claims.members.items():
         waiting = at[want[at] == 0]
         if not len(waiting):
@@ -106,8 +111,8 @@ def _held_back(state: State, rows: Ints, want: Ints, claims: Claims) -> dict[int
         if used < total:
             share = state.entitled[q, pool]
             causes |= dict.fromkeys(rows[waiting[needs > share]].tolist(), QUOTA)
-        binding = state.queues.binding(q, claims.pool, claims.elsewhere)
-        if binding is not None:
-            cause = CAUSES.get(binding.code, QUOTA)
-            causes |= dict.fromkeys(rows[waiting[needs > binding.devices]].tolist(), cause)
+        for row, need in zip(rows[waiting].tolist(), needs.tolist(), strict=True):
+            binding = state.queues.broken_by(q, claims.pool, planned, need - used, claims.elsewhere)
+            if binding is not None:
+                causes[row] = CAUSES.get(binding.code, QUOTA)
     return causes

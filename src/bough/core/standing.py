@@ -1,0 +1,40 @@
+"""Whether a job may run at all, and how it loses its devices: shared by all that changes jobs."""
+
+from __future__ import annotations
+
+from bough.core.jobs import Job
+from bough.core.reason import BUSY, DEPENDENCY, HELD, KIND, RESOURCES, TOO_BIG, TOPOLOGY
+from bough.core.state import State
+
+
+def may_run(state: State, job: Job) -> tuple[bool, int]:
+    """Whether the job may be planned for at all, and what keeps it from it.
+
+    Its largest size is limited to what the cluster could ever give it.
+    """
+    if job.held_by_user or job.ends_as:
+        return False, HELD
+    if job.waits_for:
+        return False, DEPENDENCY
+    if not job.pools:
+        return False, KIND
+    most = state.most_for(job)
+    if not most:
+        if max(map(state.topology.usable, job.pools)) < job.spec.sizes()[0]:
+            return False, TOO_BIG
+        lean = job.lean()
+        lean.pools = job.pools
+        return False, RESOURCES if lean is not job and state.most_for(lean) else TOPOLOGY
+    state.set_most(state.table.row(job), job, most)
+    return True, BUSY
+
+
+def vacate(state: State, job: Job, cause: int = BUSY) -> None:
+    """Take all devices from a job in the books; what its body must do is told at the end."""
+    row = state.table.row(job)
+    if job.place:
+        state.give(job)
+        state.set_size(row, 0)
+        state.set_cause(row, cause)
+        state.set_bounds(row, job)
+    state.replan = True
