@@ -112,6 +112,17 @@ def test_in_rounds_jobs_start_at_their_multiples_only() -> None:
     assert [(one.begin, one.end) for one in ran.values()] == [(60, 160), (180, 230)]
 
 
+@pytest.mark.parametrize("begin", [0.0, 1.7e9])
+@pytest.mark.parametrize("every", [0.1, 0.3, 0.7, 1 / 3, 7.3, 3600.0])
+def test_rounds_may_be_of_any_length(every: float, begin: float) -> None:
+    jobs = [job("a", begin + 0.05, 100), job("b", begin + 1.234, 100, 4)]
+    record = replay(jobs, round_seconds=every)
+    a, b = record.jobs
+    assert 0 <= a.begin - a.submit < every + 1e-3
+    assert 0 <= b.begin - a.end < every + 1e-3
+    assert record.events < 50
+
+
 @pytest.mark.parametrize("policy", sorted(builtin()))
 def test_rounds_in_which_nothing_can_change_are_not_taken(policy: str) -> None:
     jobs = [job("long", 0, 1e6), job("other", 10, 5e5, 4, least=2, most=4)]
@@ -200,6 +211,17 @@ def test_a_node_that_fails_takes_its_jobs_with_it_until_it_is_repaired() -> None
     assert [size for _, size in a.sizes] == [4, 0, 4, 0]
     assert a.end == pytest.approx(seconds + repair + lost)
     assert math.fsum(a.waits.values()) == pytest.approx(repair)
+
+
+def test_on_a_node_that_came_back_a_planned_stop_loses_nothing() -> None:
+    failures = Failures(node_mtbf_seconds=1000.0, node_repair_seconds=50.0)
+    down, repair, again = drawn([7, 2, 0], 1000.0, 50.0, 1000.0)
+    back = down + repair
+    assert again > 60
+    jobs = [job("a", 0, 1e5, 4), job("short", back + 20, 10, 4)]
+    a = found(replay(jobs, policy="srtf", failures=failures, seed=7, until=back + 50))["a"]
+    assert (a.restarts, a.preemptions) == (1, 1)
+    assert a.lost_device_seconds == pytest.approx(down * 4)
 
 
 def test_a_device_that_fails_takes_only_its_own_job_with_it() -> None:
@@ -359,9 +381,10 @@ def test_being_watched_changes_nothing() -> None:
 
 def test_one_run_teaches_the_next_nothing() -> None:
     jobs = [job(str(i), 7.0 * i, 50, estimate_seconds=None) for i in range(20)]
-    tools = Tools(speedups=SpeedBook("v100"))
-    runs = [replay(jobs, "2xv100", "srtf", tools) for _ in range(2)]
+    book = SpeedBook("v100")
+    runs = [replay(jobs, "2xv100", "srtf", Tools(speedups=book)) for _ in range(2)]
     assert repr(runs[0]) == repr(runs[1])
+    assert (book.prior.state(), book.models()) == (SpeedBook().prior.state(), [])
 
 
 def test_the_course_of_the_cluster_is_thinned_to_a_bounded_number_of_points() -> None:

@@ -288,7 +288,7 @@ class World:
         """What was done since the last checkpoint is lost."""
         self.advance(job, now)
         job.record.lost_device_seconds += job.at_risk
-        job.done, job.saved_at, job.at_risk = job.saved, now, 0.0
+        job.done, job.at_risk = job.saved, 0.0
 
     def pause(self, job: Running, now: float, until: float) -> None:
         """It makes no progress until then, but holds what it holds."""
