@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sweep": ("bough.cli.sweep:command", "Simulate loads × policies × seeds in parallel."),
     "trace": ("bough.cli.trace:command", "Describe, convert or generate traces."),
     "policies": ("bough.cli.policies:command", "List the policies, or show one."),
+    "journal": ("bough.cli.journal:command", "Export, replay or verify what was decided."),
     "reproduce": ("bough.cli.reproduce:command", "Compare with published results."),
 }
 

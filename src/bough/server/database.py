@@ -61,8 +61,12 @@ _SENTENCES: Final = {
     sqlite3.SQLITE_CONSTRAINT: "what is to be saved is there already; nothing of it was saved",
     sqlite3.SQLITE_TOOBIG: "what is to be saved is too large",
 }
-#: Of those, the file itself is broken.
-_DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class DamageError(sqlite3.DatabaseError):
+    """The file does not hang together, found by looking and not by tripping over it."""
+
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 
 
 def _primary(error: sqlite3.Error) -> int:
@@ -70,9 +74,11 @@ def _primary(error: sqlite3.Error) -> int:
     return (getattr(error, "sqlite_errorcode", None) or sqlite3.SQLITE_ERROR) & 0xFF
 
 
-def is_damage(error: sqlite3.Error) -> bool:
-    """Whether the file itself is broken."""
-    return _primary(error) in _DAMAGE
+def is_damage(error: BaseException | None) -> bool:
+    """Whether parts of the file are broken."""
+    if isinstance(error, StoreError):
+        error = error.__cause__
+    return isinstance(error, sqlite3.Error) and _primary(error) == sqlite3.SQLITE_CORRUPT
 
 
 @contextmanager
@@ -93,20 +99,30 @@ class Lock:
     def __init__(self, path: Path) -> None:
         name = path.with_name(f"{path.name}.lock")
         self._file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        pid, _, boot = os.pread(self._file, 100, 0).decode(errors="replace").strip().partition(" ")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.read(self._file, 32).decode(errors="replace").strip()
             os.close(self._file)
-            who = f"the daemon with process id {holder}" if holder else "another daemon"
+            who = f"the daemon with process id {pid}" if pid else "another daemon"
             raise StoreError(f"{path}: {who} is using it") from None
+        #: The machine went down while somebody used the file.
+        self.after_power_cut = bool(pid) and boot != boot_id()
         os.ftruncate(self._file, 0)
-        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+        os.pwrite(self._file, f"{os.getpid()} {boot_id()}\n".encode(), 0)
 
     def release(self) -> None:
         """Let another one have it."""
         os.ftruncate(self._file, 0)
         os.close(self._file)
+
+
+def boot_id() -> str:
+    """Another one after each start of the machine."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def create(path: Path) -> None:
@@ -121,13 +137,21 @@ def create(path: Path) -> None:
 
 def connect(path: Path, *, writes: bool) -> sqlite3.Connection:
     """A connection that leaves transactions to us and may go from thread to thread."""
+    mode = "mode=rw" if writes else "mode=ro"
+    if not writes and not os.access(path.parent, os.W_OK) and not _log(path).exists():
+        mode = "immutable=1"  # on an archive nobody writes; SQLite would want to coordinate there
     return sqlite3.connect(
-        f"{path.resolve().as_uri()}?mode={'rw' if writes else 'ro'}",
+        f"{path.resolve().as_uri()}?{mode}",
         uri=True,
         timeout=BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,
     )
+
+
+def _log(path: Path) -> Path:
+    """What SQLite has written, and not yet moved to its place."""
+    return path.with_name(f"{path.name}-wal")
 
 
 def tune(db: sqlite3.Connection, synchronous: str) -> None:

@@ -88,6 +88,12 @@ class StoreReader:
         with self._readers.lent() as db:
             return whole_snapshot(db)
 
+    def oldest_snapshot(self) -> tuple[int, bytes] | None:
+        """The one from which a journal that was pruned can be replayed."""
+        with self._readers.lent() as db:
+            found = db.execute(GET_SNAPSHOTS).fetchall()
+        return next(((seq, data) for seq, data, crc in found[::-1] if crc32(data) == crc), None)
+
     def tail(self) -> Iterator[Step]:
         """What a scheduler with the state of that snapshot has yet to be told, step by step."""
         last = self.snapshot()

@@ -76,8 +76,14 @@ class Conditions(Frozen, frozen=True):
     #: As `bough.policies.find` reads it, knobs included.
     policy: str
     settings: Settings = Settings()
-    #: There from the start; later ones come as events.
+    #: There from the start, parents first; later ones come as events, and so do nodes.
     queues: tuple[Queue, ...] = ()
+    #: Of the tree, as in bough.core.cluster.Cluster.
+    levels: tuple[str, ...] = ("node",)
+    bandwidth: dict[str, float] = msgspec.field(default_factory=dict)
+    inner: dict[str, int] = msgspec.field(default_factory=dict)
+    #: Kind of device by which speeds are measured.
+    reference_kind: str = ""
 
 
 class Token(Frozen, frozen=True):

@@ -19,9 +19,10 @@ from bough.core.model import Command, Event
 from bough.core.reason import Reason
 from bough.records import JobRecord
 from bough.server import database, rows, soundness
-from bough.server.database import Lock, StoreError, told
+from bough.server.database import DamageError, Lock, StoreError, told
 from bough.server.reading import BEGINS_AFTER, StoreReader, digest, whole_snapshot
 from bough.server.rows import Accepted, Batch, Conditions, Token
+from bough.server.salvage import is_sound, salvage
 
 #: Snapshots kept: when the last one turns out to be damaged, there is the one before it.
 SNAPSHOTS_KEPT: Final = 2
@@ -71,18 +72,34 @@ class Store(StoreReader):
         """Make the file, or bring it to the form of this program and look whether it is whole."""
         database.create(path)
         lock = Lock(path)
-        writer: sqlite3.Connection | None = None
         try:
             with told(path):
-                writer = database.connect(path, writes=True)
-                database.migrate(writer, path)
-                database.tune(writer, synchronous)
-                store = cls(path, writer, lock)
-                store._find_end()
+                try:
+                    return cls._begin(path, lock, synchronous)
+                except (sqlite3.Error, StoreError) as error:
+                    if not database.is_damage(error):
+                        raise
+                note = salvage(path)
+                store = cls._begin(path, lock, synchronous)
+                store.notes.insert(0, note)
+                return store
         except BaseException:
-            if writer is not None:
-                writer.close()
             lock.release()
+            raise
+
+    @classmethod
+    def _begin(cls, path: Path, lock: Lock, synchronous: str) -> Store:
+        """Once the file is ours."""
+        writer = database.connect(path, writes=True)
+        try:
+            database.migrate(writer, path)
+            database.tune(writer, synchronous)
+            if lock.after_power_cut and not is_sound(writer):
+                raise DamageError
+            store = cls(path, writer, lock)
+            store._find_end()
+        except BaseException:
+            writer.close()
             raise
         return store
 
