@@ -49,6 +49,8 @@ class WorkerLaunch(Frozen, frozen=True):
     env: dict[str, str]
     #: File name inside the attempt's directory.
     log: str
+    #: It only serves the others (a parameter server): the attempt is done when they are.
+    serves: bool = False
 
 
 class Launch(Frozen, frozen=True):
@@ -67,6 +69,10 @@ class Launch(Frozen, frozen=True):
     uid: int = -1
     gid: int = -1
     groups: tuple[int, ...] = ()
+    #: What it holds.
+    place: Place = ()
+    #: Ports of this machine that are this attempt's alone.
+    ports: tuple[int, ...] = ()
 
 
 class WorkerEnd(Frozen, frozen=True):
