@@ -25,6 +25,8 @@ class Body:
         #: The last epoch of each job that is gone from here, and how it ended.
         self.gone: dict[str, tuple[int, str]] = {}
         self.ended: dict[str, str] = {}
+        #: Resizes that failed: job -> (epoch, step).
+        self.failed: dict[str, tuple[int, int]] = {}
 
     def receive(self, commands: list[m.Command]) -> None:
         """Take orders; ends are only noted."""
@@ -44,8 +46,8 @@ class Body:
                 found[device] = id
         return found
 
-    def work(self, id: str, now: float) -> None:
-        """Carry out the job's next command."""
+    def work(self, id: str, now: float, fails: bool = False) -> None:
+        """Carry out the job's next command; a resize may fail, and then nothing has changed."""
         queue = self.todo[id]
         command = queue.pop(0)
         if not queue:
@@ -56,7 +58,12 @@ class Body:
             self.held()
             self.answers.append(m.Started(at=now, id=id, epoch=command.epoch))
         elif id in self.runs and self.runs[id][0] == command.epoch:
-            if isinstance(command, m.Resize):
+            if isinstance(command, m.Resize) and fails:
+                self.failed[id] = (command.epoch, command.step)
+                self.answers.append(
+                    m.Resized(at=now, id=id, epoch=command.epoch, step=command.step, ok=False)
+                )
+            elif isinstance(command, m.Resize):
                 self.runs[id] = (command.epoch, command.step, devices_of(command.place))
                 self.held()
                 self.answers.append(
@@ -76,7 +83,10 @@ class Body:
         told: list[m.Event] = []
         for id, (epoch, step, _) in sorted(self.runs.items()):
             told.append(m.Started(at=now, id=id, epoch=epoch))
-            if step:
+            failed = self.failed.get(id, (0, 0))
+            if failed[0] == epoch:
+                told.append(m.Resized(at=now, id=id, epoch=epoch, step=failed[1], ok=False))
+            elif step:
                 told.append(m.Resized(at=now, id=id, epoch=epoch, step=step))
         for id, (epoch, why) in sorted(self.gone.items()):
             if id not in self.runs:

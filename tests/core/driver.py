@@ -160,3 +160,14 @@ class Driver:
     @property
     def wake_at(self) -> float:
         return self.scheduler.wake_at
+
+
+def half_taken(policy: str, queues: Sequence[m.Queue] = ()) -> Driver:
+    """Four nodes of two, each half taken."""
+    d = Driver(policy, *[node(f"n{i}", 2) for i in range(4)], queues=queues)
+    for i in range(8):
+        d.submit(f"x{i}", 1)
+    d.settle()
+    for i in range(0, 8, 2):
+        d.exits(f"x{i}")
+    return d

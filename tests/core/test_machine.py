@@ -3,29 +3,51 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.core.bodies import Body, devices_of
 
 from bough.core import model as m
+from bough.core.policy import Ints, Policy, View
+from bough.core.reason import explain
 from bough.core.scheduler import Scheduler, Settings
 from bough.policies import find
 
 POLICIES = ("fifo", "srtf", "las", "max_min", "greedy", "fifo(skip=true)", "backfill", "edf", "drf")
 
 
+class Kinds(Policy, frozen=True):
+    """Decides over all kinds at once, and changes its mind every ten seconds."""
+
+    scope = "cluster"
+
+    def plan(self, view: View) -> Ints:
+        jobs, room = view.jobs, list(view.pools)
+        plan = np.zeros((jobs.n, len(room)), np.int64)
+        for row in np.argsort(1 - jobs.must, kind="stable").tolist():
+            turn = (row + int(view.now // 10)) % len(room)
+            pool = int(jobs.pool[row]) if jobs.must[row] else turn
+            allowed = view.classes.sizes[jobs.cls[row]]
+            lo, hi = int(jobs.lo[row]), int(jobs.hi[row])
+            fits = [int(s) for s in allowed if max(lo, 1) <= s <= min(hi, room[pool])]
+            plan[row, pool] = lo if jobs.must[row] else max(fits, default=0)
+            room[pool] -= plan[row, pool]
+        return plan
+
+
 class Cluster(RuleBasedStateMachine):
     """Random submissions, ends, failures and answers; commands go to a body that asserts."""
 
     @initialize(
-        policy=st.sampled_from(POLICIES),
+        policy=st.sampled_from([*POLICIES, "kinds"]),
         sizes=st.lists(st.integers(1, 8), min_size=1, max_size=4),
         damp=st.sampled_from([0.0, 5.0]),
         kinds=st.integers(1, 2),
     )
     def begin(self, policy: str, sizes: list[int], damp: float, kinds: int) -> None:
-        self.policy = find(policy)
+        self.policy = Kinds() if policy == "kinds" else find(policy)
         self.settings = Settings(damp_seconds=damp, locality_seconds=10.0)
         self.scheduler = Scheduler(self.policy, settings=self.settings)
         self.body = Body()
@@ -92,9 +114,24 @@ class Cluster(RuleBasedStateMachine):
         self.feed([m.Submitted(at=self.now, id=spec.name, spec=spec)])
 
     @precondition(lambda self: self.body.todo)
-    @rule(data=st.data())
-    def carry_out(self, data: st.DataObject) -> None:
-        self.body.work(data.draw(st.sampled_from(sorted(self.body.todo))), self.now)
+    @rule(data=st.data(), fails=st.sampled_from([False, False, False, True]))
+    def carry_out(self, data: st.DataObject, fails: bool) -> None:
+        self.body.work(data.draw(st.sampled_from(sorted(self.body.todo))), self.now, fails)
+
+    @precondition(lambda self: self.body.runs)
+    @rule(
+        data=st.data(),
+        left=st.none() | st.floats(0, 50),
+        rate=st.none() | st.floats(0.1, 8),
+        size=st.integers(1, 8),
+    )
+    def report(
+        self, data: st.DataObject, left: float | None, rate: float | None, size: int
+    ) -> None:
+        id = data.draw(st.sampled_from(sorted(self.body.runs)))
+        epoch = self.body.runs[id][0]
+        told = m.Progressed(at=self.now, id=id, epoch=epoch, left=left, rate=rate, size=size)
+        self.feed([told])
 
     @precondition(lambda self: self.body.answers)
     @rule(data=st.data(), fate=st.sampled_from(["once", "once", "twice", "lost"]))
@@ -137,6 +174,12 @@ class Cluster(RuleBasedStateMachine):
             "well": m.DeviceHealth(at=self.now, name=node.name, device=0),
         }
         self.feed([events[what]])
+
+    @rule(data=st.data(), devices=st.integers(1, 8), cpus=st.sampled_from([100.0, 200.0]))
+    def node_is_rebuilt(self, data: st.DataObject, devices: int, cpus: float) -> None:
+        i = data.draw(st.integers(0, len(self.nodes) - 1))
+        self.nodes[i] = msgspec.structs.replace(self.nodes[i], devices=devices, cpus=cpus)
+        self.feed([m.NodeUp(at=self.now, node=self.nodes[i])])
 
     @rule(limit=st.integers(0, 6), guarantee=st.integers(0, 3), paused=st.booleans())
     def set_queue(self, limit: int, guarantee: int, paused: bool) -> None:
@@ -189,7 +232,7 @@ class Cluster(RuleBasedStateMachine):
     def every_job_has_a_reason(self) -> None:
         if hasattr(self, "scheduler"):
             for id in self.specs:
-                reason = self.scheduler.why(id)
+                reason = explain(self.scheduler.state, id)
                 assert reason.text.endswith(".")
                 assert reason.code != "unknown"
 
@@ -214,6 +257,8 @@ class Cluster(RuleBasedStateMachine):
             self.feed([m.Tick(at=self.now)])
             if self.body.runs and not self.body.todo:
                 self.body.leave(min(self.body.runs), self.now, "done")
+        if isinstance(self.policy, Kinds):
+            return  # it promises nobody a turn
         state = self.scheduler.state
         sizes = dict.fromkeys(state.topology.kinds, 0)
         for node in self.nodes:

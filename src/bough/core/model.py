@@ -88,6 +88,10 @@ class Carbon(Frozen, frozen=True):
     #: Ceiling for the whole run; none when infinite.
     budget_grams: float = INFINITY
 
+    def __post_init__(self) -> None:
+        if self.budget_grams == INFINITY:
+            msgspec.structs.force_setattr(self, "budget_grams", INFINITY)
+
 
 class JobSpec(Frozen, frozen=True):
     """What a user asks for. Never changes after submission."""
@@ -142,10 +146,15 @@ class JobSpec(Frozen, frozen=True):
             raise ValueError("a role without devices cannot have a range of counts")
         if self.roles and not self.sizes()[-1]:
             raise ValueError("some role needs devices")
-        if self.max_run_seconds <= 0:
+        if not self.max_run_seconds > 0:
             raise ValueError("max_run_seconds must be positive")
-        if self.estimate_seconds is not None and not self.estimate_seconds > 0:
-            raise ValueError("estimate_seconds must be positive")
+        if self.max_run_seconds == INFINITY:  # the same object, so that it is left out in writing
+            msgspec.structs.force_setattr(self, "max_run_seconds", INFINITY)
+        if self.estimate_seconds is not None and not 0 < self.estimate_seconds < INFINITY:
+            raise ValueError("estimate_seconds must be positive and finite")
+        for name in ("cpus", "memory", "min_run_seconds", "retries", "estimate_devices", "batch"):
+            if not 0 <= getattr(self, name) < INFINITY:
+                raise ValueError(f"{name} must be 0 or more")
 
     def sizes(self) -> tuple[int, ...]:
         """Every number of devices the whole gang may hold, ascending."""

@@ -23,6 +23,9 @@ _BIG = 1 << 60
 def repack(trial: Settlement, draft: Draft, how: str) -> bool:
     """Empty the tree, place what the plan grants in its order, pass over what does not fit."""
     state = trial.state
+    for row, pool in draft.moved.items():
+        trial.hold(row, state.table.items[row], ())
+        trial.repool(row, pool)
     if not draft.orders:
         rows = (draft.want > 0).nonzero()[0]
         rows = rows[np.argsort(-draft.want[rows], kind="stable")]

@@ -273,7 +273,11 @@ class Settlement:
             ):
                 state.set_bounds(row, job)
         items = state.table.items
-        for job in [items[row] for row in rows]:
+        jobs = [items[row] for row in rows]
+        if len(jobs) > 1:
+            # What leaves devices first, so that whoever is given them knows that they are left.
+            jobs.sort(key=lambda job: job.held == job.place or not minus(job.held, job.place))
+        for job in jobs:
             reconcile(state, job)
         if state.pending:
             retry_pending(state)
@@ -355,6 +359,9 @@ def _stop(state: State, job: Job) -> None:
     job.told_at = state.now
     job.had = count(job.held)
     state.mark_leaving(job, job.held)
+    row = state.table.row(job)
+    if state.table.wf[SINCE, row] < state.now:
+        state.set_size(row, int(state.table.wi[SIZE, row]))
     job.held = ()
     if job.place:
         state.pending[job.serial] = job

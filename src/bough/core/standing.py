@@ -18,6 +18,9 @@ def may_run(state: State, job: Job) -> tuple[bool, int]:
         return False, DEPENDENCY
     if not job.pools:
         return False, KIND
+    level = job.spec.topology.level
+    if level and level not in state.topology.spans:
+        return False, TOPOLOGY
     most = state.most_for(job)
     if not most:
         if max(map(state.topology.usable, job.pools)) < job.spec.sizes()[0]:

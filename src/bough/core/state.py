@@ -222,11 +222,16 @@ class State:
     # ------------------------------------------------------------------ curves and pools
 
     def pools_for(self, spec: JobSpec) -> tuple[int, ...]:
-        """Pools the job accepts, best first."""
+        """Pools the job accepts and, as far as is known, can run on, best first."""
         kinds = self.topology.kinds
         if not spec.kinds:
-            return tuple(range(len(kinds)))
-        return tuple(kinds.index(k) for k in spec.kinds if k in kinds)
+            found = tuple(range(len(kinds)))
+        else:
+            found = tuple(kinds.index(k) for k in spec.kinds if k in kinds)
+        if len(found) > 1 and spec.model:
+            largest = spec.sizes()[-1]
+            found = tuple(p for p in found if self.curve_for(spec, p).at(largest) > 0) or found
+        return found
 
     def curve_for(self, spec: JobSpec, pool: int) -> Curve:
         """What is believed of such jobs on that pool before any of them reported a rate."""
