@@ -219,7 +219,7 @@ def test_a_full_disk_loses_nothing_that_was_saved(path: Path) -> None:
         store._writer.execute(f"PRAGMA max_page_count = {pages + 2}")
         before = list(store.events())
         large = Accepted("2", a_spec(), Recipe(env={"LARGE": "x" * 100_000}))
-        batch = Batch(at=2.0, events=[m.Tick(at=2.0)], submissions=[large])
+        batch = Batch(at=2.0, events=[m.Tick(at=2.0)], submissions=[large], records=[a_record("2")])
         with pytest.raises(StoreError, match=r"bough\.db: there is no space left; nothing of this"):
             store.append(batch)
         assert list(store.events()) == before

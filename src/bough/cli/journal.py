@@ -14,8 +14,9 @@ import click
 from bough.errors import InputError
 
 if TYPE_CHECKING:
-    from bough.server.journal import Journal, Outcome
+    from bough.server.journal import Journal
     from bough.server.reading import StoreReader
+    from bough.server.replay import Outcome
 
 EXIT_FOUND = 1
 PROBLEMS_SHOWN = 20

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby, zip_longest
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, NamedTuple, TypeVar
 
@@ -13,15 +12,11 @@ import msgspec
 
 from bough import __version__
 from bough.core.model import AnyCommand, AnyEvent, Command, Event, Frozen
-from bough.core.queues import QueueTree
 from bough.core.reason import Reason
-from bough.core.scheduler import Scheduler
-from bough.core.speedup import SpeedBook
-from bough.core.topology import Topology
 from bough.errors import InputError
-from bough.policies import find
 from bough.server.reading import StoreReader
-from bough.server.rows import Conditions, Entry, Reader, pack
+from bough.server.replay import Make, Outcome, Replay, make_scheduler
+from bough.server.rows import Conditions, Entry, Reader, Step, pack
 
 T = TypeVar("T")
 
@@ -144,98 +139,24 @@ def _understood(read: Reader[T], raw: bytes, path: Path, number: int) -> T:
 # ------------------------------------------------------------------------------------ replay
 
 
-class Difference(NamedTuple):
-    """The first command that would not be given again."""
-
-    step: int
-    #: Of the command in the journal; of the last entry of the step where it has none.
-    seq: int
-    #: JSON; empty where there is no such command.
-    expected: str
-    got: str
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What a replay found."""
-
-    steps: int = 0
-    events: int = 0
-    commands: int = 0
-    #: The entry after which it began.
-    after: int = 0
-    difference: Difference | None = None
-
-
-def make_scheduler(conditions: Conditions) -> Scheduler:
-    """One that has heard of nothing yet. The daemon makes its own in the same way."""
-    queues = QueueTree()
-    for queue in conditions.queues:
-        queues.set(queue)
-    try:
-        policy = find(conditions.policy)
-    except ValueError as error:
-        raise InputError(str(error), field="policy") from None
-    return Scheduler(
-        policy,
-        Topology(conditions.levels, conditions.bandwidth, conditions.inner),
-        queues=queues,
-        speedups=SpeedBook(conditions.reference_kind),
-        settings=conditions.settings,
-    )
-
-
-def replay(journal: Journal, make: Callable[[Conditions], Scheduler] = make_scheduler) -> Outcome:
+def replay(journal: Journal, make: Make = make_scheduler) -> Outcome:
     """Tell a fresh scheduler what happened, step by step, until it decides something else."""
-    outcome = Outcome(after=_begin(journal.header))
-    changes = list(journal.header.conditions)
-    scheduler: Scheduler | None = None
-    entries = (entry for entry in journal.entries if entry.seq > outcome.after)
-    for _, group in groupby(entries, key=lambda entry: entry.step):
-        step = list(group)
-        while changes and changes[0].seq < step[0].seq:
-            scheduler = _go_on(scheduler, make(changes.pop(0).conditions), journal.header)
-        if scheduler is None:
-            raise InputError("it is not known by what policy it was decided", field="conditions")
-        outcome.difference = _differs(scheduler, step, outcome)
-        if outcome.difference is not None:
-            break
-    return outcome
-
-
-def _begin(header: Header) -> int:
-    """The entry after which a replay can begin."""
-    if header.snapshot is not None:
-        return header.snapshot.seq
-    if header.begins_after:
+    header = journal.header
+    if header.begins_after and header.snapshot is None:
         raise InputError("its beginning is gone, and no snapshot tells how things stood then")
-    return 0
+    held = header.snapshot
+    start = None if held is None else (held.seq, base64.b64decode(held.data))
+    since = [(each.seq, each.conditions) for each in header.conditions]
+    return Replay(since, start, make).run(steps_of(journal.entries))
 
 
-def _go_on(before: Scheduler | None, fresh: Scheduler, header: Header) -> Scheduler:
-    """The fresh one, knowing what the one before knew, or what the snapshot tells."""
-    if before is not None:
-        fresh.from_bytes(before.to_bytes())
-    elif header.snapshot is not None:
-        fresh.from_bytes(base64.b64decode(header.snapshot.data))
-    return fresh
-
-
-def _differs(scheduler: Scheduler, step: Sequence[Entry], outcome: Outcome) -> Difference | None:
-    """Decide a step again; the first command that is another one now."""
-    events = [entry.what for entry in step if isinstance(entry.what, Event)]
-    before = [entry for entry in step if isinstance(entry.what, Command)]
-    outcome.steps += 1
-    outcome.events += len(events)
-    outcome.commands += len(before)
-    now = scheduler.handle(events)
-    for was, command in zip_longest(before, now):
-        expected = b"" if was is None else pack(was.what)
-        got = b"" if command is None else pack(command)
-        if expected != got:
-            seq = step[-1].seq if was is None else was.seq
-            return Difference(step[0].step, seq, expected.decode(), got.decode())
-    return None
+def steps_of(entries: Iterable[Entry]) -> Iterator[Step]:
+    """Entries of the same step together."""
+    for number, group in groupby(entries, key=lambda entry: entry.step):
+        step = list(group)
+        events = tuple(entry.what for entry in step if isinstance(entry.what, Event))
+        commands = tuple(entry.what for entry in step if isinstance(entry.what, Command))
+        yield Step(number, step[0].at, step[-1].seq, events, commands)
 
 
 # ------------------------------------------------------------------------------------ verify

@@ -22,8 +22,6 @@ T = TypeVar("T")
 
 #: Entries read at a time.
 CHUNK: Final = 1000
-#: Name of the setting that tells after which entry the journal begins since it was pruned.
-BEGINS_AFTER: Final = "journal_begins_after"
 
 GET_ENTRIES = "SELECT seq, at, step, what, reason FROM journal WHERE seq > ? ORDER BY seq LIMIT ?"
 GET_HISTORY = (
@@ -136,7 +134,7 @@ class StoreReader:
 
     def begins_after(self) -> int:
         """The entry before the first of the journal: 0, unless it was pruned."""
-        return self.setting(BEGINS_AFTER, int) or 0
+        return self.setting(rows.BEGINS_AFTER, int) or 0
 
     # ------------------------------------------------------------------------------- jobs
 

@@ -18,6 +18,14 @@ T = TypeVar("T")
 
 #: Of a job that is not over, as a condition in SQL.
 LIVE: Final = f"state NOT IN ({', '.join(repr(state) for state in ENDED)})"
+#: Names of settings of the store's own: the entry before the journal's first since it was pruned,
+#: and the number after which new jobs are numbered since some may have been lost.
+BEGINS_AFTER: Final = "journal_begins_after"
+NUMBERS_AFTER: Final = "numbers_after"
+SET_SETTING: Final = (
+    "INSERT INTO settings (name, value) VALUES (?, ?) "
+    "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
 
 
 class Entry(NamedTuple):

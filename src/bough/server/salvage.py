@@ -8,13 +8,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from bough.server import database
+from bough.server import database, rows
 
 #: Every table that holds something of its own, the dearest first.
 TABLES: Final = (
     "recipes", "jobs", "keys", "steps", "journal", "snapshots", "conditions", "settings", "tokens",
     "dropped",
 )  # fmt: skip
+
+#: A longer file than this is none of ours; zeros take no room on the disk.
+LENGTH_MAX: Final = 1 << 40
+
+#: Numbers left out for jobs that may have been lost: what they left behind is not to be found
+#: under the number of another job.
+NUMBERS_LEFT_OUT: Final = 1000
+LAST_NUMBER = (
+    "SELECT max(CAST(id AS INTEGER)) FROM "
+    "(SELECT id FROM jobs UNION ALL SELECT id FROM recipes UNION ALL SELECT id FROM keys)"
+)
 
 Row = tuple[object, ...]
 
@@ -29,6 +40,7 @@ def salvage(path: Path) -> str:
     fresh = path.with_name(f"{path.name}.salvaged")
     fresh.unlink(missing_ok=True)
     os.close(os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    _lengthen(path)
     damaged = database.connect(path, writes=True)
     new = database.connect(fresh, writes=True)
     try:
@@ -38,6 +50,9 @@ def salvage(path: Path) -> str:
         damaged.text_factory = lambda raw: raw.decode(errors="replace")
         database.migrate(new, fresh)
         found = {table: _copy(damaged, new, table) for table in TABLES}
+        (last,) = new.execute(LAST_NUMBER).fetchone()
+        number = rows.pack((last or 0) + NUMBERS_LEFT_OUT)
+        new.execute(rows.SET_SETTING, (rows.NUMBERS_AFTER, number))
     finally:
         damaged.close()
         new.close()
@@ -53,6 +68,16 @@ def salvage(path: Path) -> str:
         f"The file is damaged. What could be read of it was saved, among it {found['jobs']} jobs "
         f"and {found['journal']} entries of the journal; the damaged file is kept as {kept.name}."
     )
+
+
+def _lengthen(path: Path) -> None:
+    """Zeros in the place of an end that was cut off: without it SQLite reads nothing at all."""
+    with path.open("rb") as file:
+        header = file.read(100)
+    page = int.from_bytes(header[16:18], "big") or 1
+    whole = (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
+    if path.stat().st_size < whole < LENGTH_MAX:
+        os.truncate(path, whole)
 
 
 def _copy(damaged: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:

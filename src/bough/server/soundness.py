@@ -24,6 +24,7 @@ ENTRIES = "SELECT seq, step, at, what, reason FROM journal WHERE seq > ? ORDER B
 WITHOUT_RECIPE = (
     f"SELECT id FROM jobs LEFT JOIN recipes USING (id) WHERE recipe IS NULL AND {rows.LIVE}"
 )
+NOT_SHOWN = "SELECT recipes.id FROM recipes LEFT JOIN jobs USING (id) WHERE record IS NULL"
 STEPS = "SELECT step, at, seq, entries, crc FROM steps WHERE seq > ? ORDER BY step"
 
 
@@ -149,4 +150,5 @@ def _jobs(db: sqlite3.Connection) -> list[str]:
         except (msgspec.MsgspecError, UnicodeError) as error:
             problems.append(f"What is shown of job {id} cannot be understood: {error}.")
     lost = [f"Job {id} has no recipe." for (id,) in db.execute(WITHOUT_RECIPE)]
-    return problems + lost
+    hidden = [f"Job {id} was submitted and is not shown." for (id,) in db.execute(NOT_SHOWN)]
+    return problems + lost + hidden

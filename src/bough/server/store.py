@@ -20,7 +20,7 @@ from bough.core.reason import Reason
 from bough.records import JobRecord
 from bough.server import database, rows, soundness
 from bough.server.database import DamageError, Lock, StoreError, told
-from bough.server.reading import BEGINS_AFTER, StoreReader, digest, whole_snapshot
+from bough.server.reading import StoreReader, digest, whole_snapshot
 from bough.server.rows import Accepted, Batch, Conditions, Token
 from bough.server.salvage import is_sound, salvage
 
@@ -39,10 +39,6 @@ SET_JOB = (
 SET_SNAPSHOT = "INSERT OR REPLACE INTO snapshots (seq, data, crc) VALUES (?, ?, ?)"
 DROP_SNAPSHOTS = (
     "DELETE FROM snapshots WHERE seq NOT IN (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT ?)"
-)
-SET_SETTING = (
-    "INSERT INTO settings (name, value) VALUES (?, ?) "
-    "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
 ADD_TOKEN = (
     "INSERT INTO tokens (name, hash, user, scopes, created, expires) VALUES (?, ?, ?, ?, ?, ?)"
@@ -97,19 +93,27 @@ class Store(StoreReader):
             if lock.after_power_cut and not is_sound(writer):
                 raise DamageError
             store = cls(path, writer, lock)
-            store._find_end()
         except BaseException:
             writer.close()
+            raise
+        try:
+            store._find_end()
+        except BaseException:
+            store._let_go()
             raise
         return store
 
     def close(self) -> None:
         """Another daemon may have the file from now on. Nothing is lost without it."""
-        super().close()
-        self._writer.close()
+        self._let_go()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+    def _let_go(self) -> None:
+        """Of the file, not of the lock."""
+        super().close()
+        self._writer.close()
 
     def _find_end(self) -> None:
         """Where the journal ends; what follows its last whole step is put aside."""
@@ -129,7 +133,8 @@ class Store(StoreReader):
                 self._put_aside(step, problem)
                 break
             self.step, self.seq = step, entries[-1][0]
-        self._number = _one(db, "SELECT max(number) FROM jobs")
+        left_out = self.setting(rows.NUMBERS_AFTER, int) or 0
+        self._number = max(_one(db, "SELECT max(number) FROM jobs"), left_out)
 
     def _put_aside(self, step: int, problem: str) -> None:
         """Nothing after a step that is not whole can be believed."""
@@ -216,7 +221,7 @@ class Store(StoreReader):
             gone = db.execute("DELETE FROM journal WHERE seq <= ?", (last,)).rowcount
             if gone:
                 db.execute("DELETE FROM steps WHERE seq < ?", (last,))  # one remains to count on
-                db.execute(SET_SETTING, (BEGINS_AFTER, rows.pack(last)))
+                db.execute(rows.SET_SETTING, (rows.BEGINS_AFTER, rows.pack(last)))
         return gone
 
     # ---------------------------------------------------------------- settings and tokens
@@ -224,7 +229,7 @@ class Store(StoreReader):
     def set_setting(self, name: str, value: object) -> None:
         """Anything that is JSON, by a name."""
         with self._writing() as db:
-            db.execute(SET_SETTING, (name, rows.pack(value)))
+            db.execute(rows.SET_SETTING, (name, rows.pack(value)))
 
     def add_token(self, token: Token, secret: str) -> None:
         """Let in who says this. The secret itself is not kept."""
