@@ -60,9 +60,11 @@ class Launcher:
         kept = attempts.kept_dir(self._home, start.id)
         scratch = attempts.scratch_dir(directory)
         self._make_directories(directory, (kept, scratch), who)
-        ports = self.ports.take(start.id, ports_needed(start, recipe))
-        launch = render(start, spec, recipe, Site(self._nodes, ports, kept, scratch, who))
-        (directory / "hostfile").write_text(hostfile(start), encoding="ascii")
+        ports = self.ports.take(start.id, ports_needed(start))
+        hosts = directory / "hostfile"
+        launch = render(start, spec, recipe, Site(self._nodes, ports, kept, scratch, hosts, who))
+        hosts.write_text(hostfile(start), encoding="ascii")
+        hosts.chmod(0o644)
         os.mkfifo(directory / "news", 0o600)
         attempts.write(directory / "launch.json", launch)
         return directory

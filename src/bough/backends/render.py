@@ -62,6 +62,8 @@ class Site(NamedTuple):
     #: Kept between attempts, and gone with this one.
     job_dir: Path
     attempt_dir: Path
+    #: Lies outside both: what we write, a job cannot have replaced by a link before.
+    hostfile: Path
     #: None: as the daemon itself.
     identity: Identity | None = None
 
@@ -83,7 +85,7 @@ def maker(node: Node) -> str:
     return next((name for pattern, name in _MAKERS if pattern.match(node.kind)), "nvidia")
 
 
-def ports_needed(start: Start, recipe: Recipe) -> int:
+def ports_needed(start: Start) -> int:
     """One to meet at, one for JAX, and one for each worker of a gang of roles."""
     return 2 + len(start.seats)
 
@@ -152,9 +154,7 @@ def _worker(rank: int, seats: list[Seat], job: _Job) -> WorkerLaunch:
     if spec.array_index is not None:
         argv = tuple(word.replace(INDEX, str(spec.array_index)) for word in argv)
     env = _environment(rank, seats, job)
-    for word in (*argv, *env, *env.values(), recipe.cwd):
-        if "\0" in word:
-            raise InputError("a command or an environment cannot hold the character NUL")
+    _check_words(argv, env, recipe.cwd)
     return WorkerLaunch(
         rank=rank,
         role=seat.role,
@@ -165,6 +165,14 @@ def _worker(rank: int, seats: list[Seat], job: _Job) -> WorkerLaunch:
         log=f"{log_name(seat.role)}-{rank}.log",
         serves=seat.role in _SERVES and any(other.role not in _SERVES for other in seats),
     )
+
+
+def _check_words(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> None:
+    """What the kernel would not take, said before it is tried."""
+    if any("\0" in word for word in (*argv, *env, *env.values(), cwd)):
+        raise InputError("has a command or an environment with the character NUL in it")
+    if bad := [name for name in env if not name or "=" in name]:
+        raise InputError(f"has a variable that cannot be named so: {bad[0]!r}")
 
 
 def log_name(role: str) -> str:
@@ -190,7 +198,7 @@ def _environment(rank: int, seats: list[Seat], job: _Job) -> dict[str, str]:
         "BOUGH_DEVICES": ";".join(f"{n}:{','.join(map(str, d))}" for n, d in seat.place),
         "BOUGH_JOB_DIR": str(site.job_dir),
         "BOUGH_ATTEMPT_DIR": str(site.attempt_dir),
-        "BOUGH_HOSTFILE": str(site.attempt_dir / "hostfile"),
+        "BOUGH_HOSTFILE": str(site.hostfile),
     }
     if spec.array_index is not None:
         env["BOUGH_ARRAY_INDEX"] = str(spec.array_index)
