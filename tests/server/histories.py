@@ -17,7 +17,10 @@ FIFO = Conditions(policy="fifo")
 SHARING = Conditions(
     policy="max_min",
     settings=Settings(damp_seconds=30.0, locality_seconds=60.0),
-    queues=(m.Queue(name="a", guarantee=4), m.Queue(name="b", weight=2.0, half_life_seconds=3600.0)),
+    queues=(
+        m.Queue(name="a", guarantee=4),
+        m.Queue(name="b", weight=2.0, half_life_seconds=3600.0),
+    ),
     levels=("rack", "node"),
     bandwidth={"rack": 10e9, "node": 50e9},
     inner={"socket": 4},
