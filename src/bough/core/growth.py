@@ -30,6 +30,19 @@ def grown(inventory: Inventory, shelves: list[Shelf], ask: Ask, limits: Bounds) 
     return with_own(inventory, own, used, found) if found is not None else None
 
 
+def is_vain(inventory: Inventory, shelf: Shelf, near: Slots, size: int) -> bool:
+    """Whether a compact job surely finds no room for so many more: most that try find none."""
+    masks, held, room = inventory.free_masks, 0, 0
+    for node, mask in near:
+        held += mask.bit_count()
+        room += masks[node].bit_count()
+    rest, width = size - room, shelf.width
+    if rest <= 0:
+        return False
+    spare = -(-(held + size) // width) - len(near)
+    return -(-rest // width) > spare or shelf.wholly < rest // width
+
+
 def in_domain(inventory: Inventory, ask: Ask, level: int) -> Slots | None:
     """Devices of the one domain inside a node in which the job is."""
     node, held = ask.near[0]

@@ -152,13 +152,13 @@ class Settlement:
         """Ask the tree; a job that waited long accepts to be scattered."""
         state, spec = self.state, job.spec
         found = state.find(job, pool, size, near)
-        if found is not None or near or spec.topology.mode != "prefer" or size == 1:
+        if found is not None or spec.topology.mode != "prefer" or (size == 1 and not near):
             return found
         patient_until = float(state.table.wf[SINCE, row]) + self.locality_seconds
         if state.now < patient_until:
             self.wake_at = min(self.wake_at, patient_until)
             return None
-        return state.find(job, pool, size, relaxed=True)
+        return state.find(job, pool, size, near, relaxed=True)
 
     # ------------------------------------------------------------------ the plan
 
@@ -167,26 +167,29 @@ class Settlement:
         want = draft.want
         if not draft.changes and not draft.moved:
             return True
-        grow: list[int] = []
+        grow: list[tuple[int, int]] = []
         for row, pool in draft.moved.items():
             self.vacate(row, 0)
             self.repool(row, pool)
-            grow.append(row)
+            grow.append((-int(want[row]), row))
         for row, held, wanted in draft.changes:
             if draft.moved and row in draft.moved:
                 continue
             if wanted < held:
                 self.vacate(row, wanted)
             else:
-                grow.append(row)
+                grow.append((-wanted, row))
         ordered = bool(draft.orders)
         if len(grow) > 1:
-            grow = self.in_rank(grow, draft)
+            if ordered:
+                grow = self.in_rank(grow, draft)
+            else:
+                grow.sort()  # the largest first
         held_back: set[int] = set()
-        for row in grow:
+        for wanted, row in grow:
             if row in held_back:
                 continue
-            if not self.seat(row, int(want[row]), exact=ordered) and ordered:
+            if not self.seat(row, -wanted, exact=ordered) and ordered:
                 held_back |= behind(row, draft)
         if self.taken_by:
             self.reseat()
@@ -196,14 +199,12 @@ class Settlement:
             return True
         return not self.failed
 
-    def in_rank(self, grow: list[int], draft: Draft) -> list[int]:
-        """Rows that grow, by the policy's order if it gave one, else the largest first."""
-        if not draft.orders:
-            return sorted(grow, key=lambda r: (-int(draft.want[r]), r))
+    def in_rank(self, grow: list[tuple[int, int]], draft: Draft) -> list[tuple[int, int]]:
+        """Rows that grow, by the policy's order."""
         rank = np.zeros(self.state.table.n, np.int64)
         for order, _, _, _ in draft.orders:
             rank[order] = np.arange(len(order))
-        return sorted(grow, key=lambda r: (int(rank[r]), r))
+        return sorted(grow, key=lambda g: (int(rank[g[1]]), g[1]))
 
     def fill_up(self, order: Ints, wished: Ints, want: Ints, devices: int, restores: bool) -> None:
         """Hand what could not be placed to the next in order, those who ran before included.

@@ -85,6 +85,8 @@ class Topology(Inventory):
                 free = self.free_masks[node]
                 if free.bit_count() >= size:
                     return ((node, self.blocks[shelf.width].grow(free, held, size)),)
+            if near and not relaxed and growth.is_vain(self, shelf, near, size):
+                return None
         return self._find(pool, Ask(size, wish, cpus, memory, near, relaxed))
 
     def _find(self, pool: int, ask: Ask) -> Slots | None:
