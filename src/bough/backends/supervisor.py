@@ -31,6 +31,8 @@ _CHUNK_BYTES = 1 << 16
 _LEFTOVER_SECONDS = 2.0
 #: Who cannot be ended even by force (another user's) is given up after this long.
 _GIVE_UP_SECONDS = 10.0
+#: Stopping takes a moment for programs with many threads; each look at them takes a millisecond.
+_FREEZE_ROUNDS_MAX = 200
 _KILL_AGAIN_SECONDS = 0.05
 _MEMORY_SECONDS = 1.0
 _SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD)
@@ -285,12 +287,20 @@ class Shim:
         return sent, refused
 
     def freeze(self) -> None:
-        """Stop everybody, and whoever was born meanwhile."""
+        """Stop everybody, and whoever was born meanwhile; then say so."""
         for worker in self.workers:
             worker.signal(signal.SIGSTOP)
-        frozen: set[int] = set()
-        while fresh := self.send_everybody(signal.SIGSTOP)[0] - frozen:
-            frozen |= fresh
+        told: set[int] = set()
+        for _ in range(_FREEZE_ROUNDS_MAX):
+            present = processes.descendants(os.getpid())
+            fresh = [process.pid for process in present if process.pid not in told]
+            # D: it waits for a child that is stopped, or for a device.
+            if not fresh and all(process.state in "TtD" for process in present):
+                break
+            for pid in fresh:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGSTOP)
+            told.update(fresh)
         self.tell("frozen", b"F")
 
     def watch_memory(self) -> None:
