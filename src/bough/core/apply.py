@@ -52,10 +52,13 @@ def submitted(state: State, event: m.Submitted) -> None:
         state.queues.index(spec.queue)
     add_row(state, job, event.at)
     state.jobs[job.id] = job
-    state.replan = True
     row = state.table.n - 1
     ready, cause = may_run(state, job)
     state.set_ready(row, ready, cause)
+    if not state.content:
+        state.replan = True
+    elif ready:
+        state.fresh.append(job)
     doomed = doomed_by(state, spec)
     if doomed:
         end(state, job, "cancelled", f"it depends on {doomed}, which ended otherwise")
@@ -123,7 +126,8 @@ def close(state: State, job: Job, how: Any, reason: str) -> None:
     if how != "done":
         state.farewells[job.id] = farewell(how, reason, facts_at_end(state, job, row))
     state.out.append(m.Ended(job.id, job.epoch, how, reason))
-    state.replan = True
+    if not state.content:
+        state.replan = True
 
 
 def facts_at_end(state: State, job: Job, row: int) -> Facts:
@@ -158,6 +162,7 @@ def release_dependents(state: State, id: str) -> None:
                 over.append(name)
             elif not other.waits_for:
                 state.set_ready(state.table.row(other), *may_run(state, other))
+                state.replan = True
 
 
 def stop_for_good(state: State, job: Job, how: str) -> None:

@@ -51,6 +51,10 @@ class ClassTable:
         """Allowed sizes of a class."""
         return self._keys[number][0]
 
+    def curve(self, number: int) -> Key:
+        """Allowed sizes of a class, and its believed speed at each."""
+        return self._keys[number]
+
     def speed(self, number: int, size: int) -> float:
         """Believed speed of a class at an allowed size."""
         if not size:

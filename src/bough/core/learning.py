@@ -37,6 +37,7 @@ def learn_rate(state: State, job: Job, size: int, rate: float) -> None:
         fit = state.fits[job.serial] = OnlineFit(state.curve_for(job.spec, int(table.pool[row])))
     else:
         state.classes.release(int(table.wi[CLS, row]))
+    state.content = False  # it may want another size now
     fit.add(size, rate)
     adopt(state, job, row)
     if size == int(table.wi[SIZE, row]):

@@ -11,7 +11,9 @@
    "cluster" (all kinds; the plan is then a matrix, jobs x pools).
 6. A policy keeps no state; its fields are its knobs.
 7. ``Plan.wake_at`` names the next moment at which time alone would change the plan.
-8. Two forms of plan: *sizes* (one number for each job) or an *order* (jobs get their wished size
+8. A policy that says what jobs are content with (``content_with``) is not asked while all jobs
+   have that, and what arrives or ends leaves enough for all. A wake_at is of no use then.
+9. Two forms of plan: *sizes* (one number for each job) or an *order* (jobs get their wished size
    one after another while they can be placed; with ``skip``, those that cannot are passed over).
 """
 
@@ -125,6 +127,9 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Decides how many devices every live job should have. Fields are the policy's knobs."""
 
     scope: ClassVar[Literal["queue", "pool", "cluster"]] = "queue"
+    #: With how much a job wants no more: its wished size, or the one at which it is fastest. When
+    #: there is enough for all to have that, the plan must be just that. Empty: always ask.
+    content_with: ClassVar[Literal["", "wish", "peak"]] = ""
 
     def admit(self, view: View, job: JobSpec) -> Verdict:
         """Whether the job is taken on at all."""

@@ -13,6 +13,12 @@ import numpy as np
 from bough.core import model as m
 from bough.core import snapshot
 from bough.core.apply import HANDLERS, release_dependents, stop_for_good
+from bough.core.content import (
+    PAUSE_MAX,
+    all_have_what_they_want,
+    can_be_content,
+    seat_newcomer,
+)
 from bough.core.decisions import reason_for
 from bough.core.planning import BadPlan, draft, expire_locks
 from bough.core.policy import Ints, Policy, View
@@ -50,6 +56,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     repack: Literal["", "best", "first"] = ""
     #: Let jobs that end teach the prior for jobs without an estimate.
     learns: bool = True
+    #: Ask the policy even when all jobs have what they want and who comes can have it too.
+    always_asks: bool = False
 
 
 class Scheduler:
@@ -75,6 +83,8 @@ class Scheduler:
         self.wake_at = m.INFINITY
         self._admits = type(policy).admit is not Policy.admit
         self._plan_wake_at = m.INFINITY
+        #: Plans until it is looked whether all are content, and how many the next time.
+        self._pause = self._patience = 0
 
     def handle(self, events: Sequence[m.Event]) -> list[m.Command]:
         """One step: what happened, what is to be done now."""
@@ -94,8 +104,11 @@ class Scheduler:
             self._expire()
         # 3. Wishes, places, commands.
         if state.replan and (not self.settings.round_seconds or self._round_is_due()):
-            state.replan = False
             self._decide()
+        elif state.fresh:
+            if not seat_newcomer(state, self.policy, self.settings.locality_seconds):
+                self._decide()
+            state.fresh.clear()
         # 4. Starts and growths whose devices are free by now.
         elif state.pending:
             retry_pending(state)
@@ -182,6 +195,8 @@ class Scheduler:
     def _decide(self) -> None:
         """Ask the policy, prove on the tree that it fits, and only then tell the bodies."""
         state = self.state
+        state.replan = state.content = False
+        state.fresh.clear()
         expire_locks(state)
         blocked: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
         failed: dict[int, int] = {}
@@ -209,6 +224,23 @@ class Scheduler:
         note_causes(state, wish, failed)
         # A moment that is not in the future cannot be waited for.
         self._plan_wake_at = wake_at if wake_at > state.now else m.INFINITY
+        if not failed and not self.settings.always_asks:
+            self._look_for_content()
+
+    def _look_for_content(self) -> None:
+        """Note if all jobs have all they want; where somebody wants more, look less often."""
+        state = self.state
+        self._pause -= 1
+        if self._pause > 0 or not can_be_content(state, self.policy):
+            return
+        if self.settings.repack or self.settings.round_seconds:
+            return
+        state.content = all_have_what_they_want(state, self.policy)
+        if state.content:
+            self._plan_wake_at = m.INFINITY
+            self._patience = 0
+        self._patience = min(2 * self._patience + 1, PAUSE_MAX)
+        self._pause = 0 if state.content else self._patience
 
     def _next_wake(self) -> float:
         """The next moment at which time alone may change something."""

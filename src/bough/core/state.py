@@ -91,6 +91,9 @@ class State:
     priorities: int = 0
     #: Whether ends of jobs are to teach how much work such jobs need.
     learns: bool = True
+    #: Whether all jobs that may run have all they want (content.py), and who came since.
+    content: bool = False
+    fresh: list[Job] = field(default_factory=list)
     #: Whether something happened that may change the plan.
     replan: bool = False
     #: When plans are made next, where they are made in rounds.

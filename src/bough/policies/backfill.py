@@ -25,6 +25,8 @@ class Backfill(Policy, frozen=True):
     whose start cannot be foretold. An estimate that has been passed is unknown.
     """
 
+    content_with = "wish"
+
     #: Run time to expect of jobs without an estimate.
     unknown_seconds: float = INFINITY
 

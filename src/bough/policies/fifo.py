@@ -14,6 +14,8 @@ class Fifo(Policy, frozen=True):
     Ours: jobs of higher priority wait in front.
     """
 
+    content_with = "wish"
+
     #: Pass over jobs that cannot start, instead of holding back all behind them.
     skip: bool = False
 

@@ -17,6 +17,8 @@ class Greedy(Policy, frozen=True):
     of a job's speeds, so that a poor size does not hide a good one behind it.
     """
 
+    content_with = "peak"
+
     #: Multiply a job's gain by its weight.
     weighted: bool = False
 

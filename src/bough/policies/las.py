@@ -29,6 +29,8 @@ class Las(Policy, frozen=True):
     of a job's waiting and running, and ends when half as much waiting would have been enough.
     """
 
+    content_with = "wish"
+
     #: A job falls to the next queue on having used so many device-seconds (Muri: 3250, 7200).
     limits: tuple[float, ...] = (3250.0,)
     #: A job is back in the first queue when it has waited so many times as long as it has run.

@@ -17,6 +17,8 @@ class MaxMin(Policy, frozen=True):
     their speed.
     """
 
+    content_with = "peak"
+
     #: Even out devices per unit of the jobs' weights instead of devices.
     weighted: bool = False
 

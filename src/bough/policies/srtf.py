@@ -16,6 +16,8 @@ class Srtf(Policy, frozen=True):
     Ours: jobs without an estimate come last, in order of submission.
     """
 
+    content_with = "wish"
+
     def plan(self, view: View) -> Plan:
         jobs = view.jobs
         return Plan(wished(jobs), order=in_order(view, jobs.seconds_left()))
