@@ -32,7 +32,7 @@ class WatchedAttempt:
         self.news = os.open(directory / "news", os.O_RDWR | os.O_NONBLOCK)
         self.process: subprocess.Popen[bytes] | None = None
 
-    def launch(self, *scripts: str, start: bool = True, **more: Any) -> None:
+    def launch(self, *scripts: str | tuple[str, ...], start: bool = True, **more: Any) -> None:
         """One worker for each script; `env` and `cwd` are the workers', the rest the launch's."""
         env = {"PATH": os.environ["PATH"], "BELL": str(self.bell.path), **more.pop("env", {})}
         cwd, serves = more.pop("cwd", "/"), more.pop("serves", ())
