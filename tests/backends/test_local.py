@@ -62,6 +62,12 @@ def test_no_command_at_all_fails_with_a_sentence(stage: Stage) -> None:
     assert ending(stage).note == "the job has no command"
 
 
+def test_whatever_goes_wrong_is_an_answer(stage: Stage) -> None:
+    stage.start("1", "exit 0", env={"ODD": "\udc80"})  # no JSON can hold that
+    assert stage.exit_of("1") == ("failed", 125)
+    assert "could not start it" in ending(stage).note
+
+
 def test_what_bough_cannot_do_is_told_as_such(stage: Stage, home: Path) -> None:
     (home / "jobs").write_text("in the way")
     stage.start("1", "exit 0")

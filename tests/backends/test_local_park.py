@@ -12,7 +12,7 @@ from tests.faults.witness import Bell, is_alive, state_of, wait_for_end
 
 from bough.backends import attempts
 from bough.core.model import Exited
-from bough.home import attempt_dir
+from bough.home import attempt_dir, job_dir
 from bough.testing.backends import Stage
 
 TELLS = 'echo $$ > "$BELL"; exec sleep 1000'
@@ -119,6 +119,27 @@ def test_one_that_is_stopped_before_it_is_launched_anew_stays_stopped(
     stage.stop("1", epoch=2)
     assert stage.exit_of("1", epoch=2)[0] == "stopped"
     assert bell.silent
+
+
+def test_a_late_stop_of_an_older_epoch_does_no_harm(stage: Stage, bell: Bell) -> None:
+    (worker,) = park(stage, bell)
+    go_on(stage)
+    stage.stop("1", epoch=1)
+    assert stage.exit_of("1", epoch=1)[0] == "stopped"
+    assert state_of(worker) != "T"
+    stage.stop("1", epoch=2)
+    assert stage.exit_of("1", epoch=2)[0] == "stopped"
+
+
+def test_what_could_not_be_found_again_is_ended_instead_of_frozen(
+    stage: Stage, home: Path, bell: Bell
+) -> None:
+    stage.run("1", TELLS, park="signal")
+    worker = bell.pid()
+    (job_dir(home, "1") / "parked.json").mkdir()  # so that no such file can be made
+    stage.stop("1", park=True)
+    assert stage.exit_of("1")[0] == "stopped"
+    assert not is_alive(worker)
 
 
 # ---------------------------------------------------------------------------------- restarts

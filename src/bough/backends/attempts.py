@@ -131,7 +131,8 @@ def park(home: Path, job: str, directory: Path) -> None:
 
 def unpark(home: Path, job: str) -> None:
     """Nothing of the job is frozen."""
-    (job_dir(home, job) / "parked.json").unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # what it names will be found dead
+        (job_dir(home, job) / "parked.json").unlink()
 
 
 def go_on(home: Path, job: str, epoch: int, directory: Path) -> None:

@@ -148,15 +148,15 @@ class Local:
             self._launcher.prepare(start, spec, recipe)
             self._listen(attempt)
             self._follow(attempt, os.pidfd_open(self._launcher.spawn(directory)))
-        except (InputError, OSError) as error:
-            self._drop(attempt, "news")
-            ours = isinstance(error, OSError)
-            note = f"bough could not start it: {error}" if ours else f"the job {error}"
-            self._refuse(attempt, _OURS if ours else _THEIRS, note)
+        except InputError as error:
+            self._refuse(attempt, _THEIRS, f"the job {error}")
+        except Exception as error:  # whatever it is, the scheduler waits for an answer
+            _log.exception("starting job %s", start.id)
+            self._refuse(attempt, _OURS, f"bough could not start it: {error}")
 
     def _refuse(self, attempt: Attempt, code: int, note: str) -> None:
         """It never ran; say why where people look."""
-        _log.warning("job %s cannot be started: %s", attempt.job, note)
+        self._drop(attempt, "news")
         self._launcher.ports.forget(attempt.job)
         with contextlib.suppress(OSError):
             attempt.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -166,7 +166,11 @@ class Local:
     # ------------------------------------------------------------------ freezing, thawing, ending
 
     def _freeze(self, attempt: Attempt) -> None:
-        attempts.park(self.home, attempt.job, attempt.directory)
+        try:
+            attempts.park(self.home, attempt.job, attempt.directory)
+        except OSError:  # it would not be found again: then it ends, and begins anew some day
+            self._end(attempt)
+            return
         attempt.state = "freezing"
         self._signal(attempt, signal.SIGUSR1)
 
@@ -310,6 +314,8 @@ class Local:
         attempt = self._live.get(job)
         if attempt is not None and attempt.epoch == what.epoch:
             return self._believe(attempt, what)
+        if attempt is not None and attempt.directory == directory:
+            return [self._exited(job, what.epoch, "stopped")]  # its processes are a later epoch's
         ending = attempts.read_ending(directory)
         if ending is not None:
             return [self._exited(job, what.epoch, ending.how, ending.code)]

@@ -239,8 +239,9 @@ class Shim:
             self.freeze()
         now = time.monotonic()
         if now >= self.look_at:
-            self.look_at = now + _MEMORY_SECONDS
             self.watch_memory()
+            spent = time.monotonic() - now
+            self.look_at = now + max(_MEMORY_SECONDS, 100 * spent)  # a hundredth of a core at most
         if now >= self.kill_at:
             self.kill(now)
 

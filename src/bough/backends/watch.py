@@ -23,7 +23,7 @@ class Watcher:
         self._asked: deque[Callable[[], object]] = deque()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._selector.register(self._wake, selectors.EVENT_READ, self._answer)
-        self._stopping = False
+        self._stopping = self._closed = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -39,11 +39,14 @@ class Watcher:
         if self.runs:
             self.ask(self._stop)
             self._thread.join()
+        self._closed = True
         self._selector.close()
         os.close(self._wake)
 
     def ask(self, action: Callable[[], object]) -> None:
-        """Do this soon, after all that was asked before."""
+        """Do this soon, after all that was asked before; never, once we have stopped."""
+        if self._closed:
+            return
         self._asked.append(action)
         os.eventfd_write(self._wake, 1)
 

@@ -137,19 +137,11 @@ def _become(given: Any, launch: Any, cgroup: str, ends: tuple[int, int], shim: i
         set_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != shim:
             os._exit(_NOT_RUN)
-        for number in (
-            signal.SIGPIPE,
-            signal.SIGXFSZ,
-            signal.SIGHUP,
-            signal.SIGINT,
-            signal.SIGQUIT,
-        ):
-            signal.signal(number, signal.SIG_DFL)  # what is ignored stays so through exec
         problem = f"the directory {given['cwd']!r} cannot be used"
         os.chdir(given["cwd"])
         problem = f"cannot run {given['argv'][0]!r}"
-        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
+        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.SIG_DFL)  # what is ignored stays so through exec
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         code = _NOT_FOUND
         os.execvpe(given["argv"][0], given["argv"], given["env"])
@@ -157,7 +149,12 @@ def _become(given: Any, launch: Any, cgroup: str, ends: tuple[int, int], shim: i
         if not isinstance(error, FileNotFoundError):
             code = _NOT_RUN
         why = error.strerror if isinstance(error, OSError) else str(error)
-        os.write(birth, f"{code} {problem or 'the worker cannot be set up'}: {why}".encode()[:1000])
+        os.write(
+            birth,
+            f"{code} {problem or 'the worker cannot be set up'}: {why}".encode(errors="replace")[
+                :1000
+            ],
+        )
     finally:
         os._exit(code)
 
