@@ -1,7 +1,13 @@
 """Every error a user may see has one root, so that each surface can turn it into one line.
 
     BoughError
-    └── InputError      what a user wrote cannot be used: where, what, and how to put it right
+    ├── InputError      what a user wrote cannot be used: where, what, and how to put it right
+    ├── NotFoundError   there is nothing of that name
+    ├── ForbiddenError  somebody else's, or an administrator's business
+    ├── ConflictError   it cannot be done as things are now
+    ├── TooManyError    more than is allowed at once; later it will do
+    ├── FullError       there is no room to write it down
+    └── DaemonError     no daemon answers
 
 A class's docstring is its default message.
 """
@@ -58,6 +64,34 @@ class InputError(BoughError):
         hint = f"({self.hint})" if self.hint else None
         located = ": ".join(part for part in (place, self.field, self.what) if part)
         return " ".join(part for part in (located, hint) if part)
+
+
+class NotFoundError(BoughError):
+    """There is nothing of that name."""
+
+
+class ForbiddenError(BoughError):
+    """That is not yours to do."""
+
+
+class ConflictError(BoughError):
+    """It cannot be done as things are now."""
+
+
+class TooManyError(BoughError):
+    """That is more than is allowed at once."""
+
+    def __init__(self, message: str | None = None, retry_after_seconds: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class FullError(BoughError):
+    """There is no room to write it down; nothing of it was done."""
+
+
+class DaemonError(BoughError):
+    """No bough runs here; `bough up` starts it."""
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from bough.core.model import Frozen, JobSpec, Place
+from bough.core.model import Frozen, JobSpec, Place, Queue, Range
 from bough.core.reason import Reason
 
 State = Literal[
@@ -128,6 +128,14 @@ class JobRecord(Frozen, frozen=True):
     retries: int = 0
     failures: int = 0
     device_seconds: float = 0.0
+    #: A user parked it.
+    held: bool = False
+    service: Literal["guaranteed", "best-effort"] = "best-effort"
+    #: Part of the work that is done, and seconds until the rest is; None: nobody knows.
+    progress: float | None = None
+    eta_seconds: float | None = None
+    #: The job that this one repeats.
+    retry_of: str = ""
 
 
 class DeviceRecord(Frozen, frozen=True):
@@ -143,6 +151,198 @@ class DeviceRecord(Frozen, frozen=True):
     memory_bytes: int | None = None
     temperature: float | None = None
     watts: float | None = None
+
+
+class JobPage(Frozen, frozen=True):
+    """Some jobs, the latest first."""
+
+    jobs: tuple[JobRecord, ...] = ()
+    #: What to ask for as `before` to see older ones; empty: there are none.
+    next: str = ""
+
+
+class Attempt(Frozen, frozen=True):
+    """One epoch of a job."""
+
+    epoch: int
+    place: Place = ()
+    began: float | None = None
+    ended: float | None = None
+    #: done, failed, stopped or lost; empty: it goes on.
+    how: str = ""
+    code: int | None = None
+    #: In words, what ended it.
+    note: str = ""
+    workers: tuple[WorkerEnd, ...] = ()
+
+
+class JobDetail(Frozen, frozen=True):
+    """All there is to see of one job."""
+
+    job: JobRecord
+    spec: JobSpec
+    #: None where the reader may not see it; secrets in its environment never show.
+    recipe: Recipe | None = None
+    attempts: tuple[Attempt, ...] = ()
+    #: Devices it held, from each moment on.
+    sizes: tuple[tuple[float, int], ...] = ()
+
+
+class Decision(Frozen, frozen=True):
+    """One command, and why it was given."""
+
+    seq: int
+    step: int
+    at: float
+    job: str
+    command: Literal["start", "resize", "stop", "park", "ended"]
+    devices: int = 0
+    reason: Reason | None = None
+
+
+class Receipt(Frozen, frozen=True):
+    """What became of a job, and what it took."""
+
+    job: str
+    state: State
+    submitted: float
+    began: float | None = None
+    ended: float | None = None
+    waited_seconds: float = 0.0
+    #: Seconds of waiting by the code of their reason.
+    waits: dict[str, float] = {}
+    ran_seconds: float = 0.0
+    device_seconds: float = 0.0
+    #: Of work that a failure took along.
+    lost_device_seconds: float = 0.0
+    starts: int = 0
+    resizes: int = 0
+    parks: int = 0
+    failures: int = 0
+    #: None: nothing measured it.
+    energy_kwh: float | None = None
+
+
+class QueueRecord(Frozen, frozen=True):
+    """A queue as the API shows it."""
+
+    queue: Queue
+    #: Devices its jobs and those below it hold, and what it may count on now.
+    used: int = 0
+    entitled: int = 0
+    running: int = 0
+    waiting: int = 0
+    #: Past use in device-hours, decayed.
+    history_device_hours: float = 0.0
+    #: None: without end.
+    budget_left_device_hours: float | None = None
+
+
+class UserRecord(Frozen, frozen=True):
+    """What one user has here now, and has had."""
+
+    user: str
+    running: int = 0
+    waiting: int = 0
+    devices: int = 0
+    device_hours: float = 0.0
+
+
+class UsageRow(Frozen, frozen=True):
+    """What a user, a queue or a job used in some time."""
+
+    who: str
+    jobs: int = 0
+    device_hours: float = 0.0
+    waited_hours: float = 0.0
+    failed: int = 0
+    energy_kwh: float | None = None
+
+
+class StatusRecord(Frozen, frozen=True):
+    """How the daemon is."""
+
+    version: str
+    pid: int
+    since: float
+    home: str
+    system: bool = False
+    policy: str = ""
+    devices: int = 0
+    free: int = 0
+    taken: int = 0
+    unhealthy: int = 0
+    running: int = 0
+    waiting: int = 0
+    ended: int = 0
+    #: Last entry of the journal.
+    seq: int = 0
+    #: Address it also listens at, if it does.
+    listen: str = ""
+    #: What a user should know: a damaged journal, a full disk.
+    notes: tuple[str, ...] = ()
+
+
+class Amendment(Frozen, frozen=True):
+    """What to change of a job that is not over; None leaves a thing as it is."""
+
+    devices: Range | None = None
+    queue: str | None = None
+    priority: int | None = None
+    deadline: float | None = None
+    max_run_seconds: float | None = None
+
+
+class TokenRecord(Frozen, frozen=True):
+    """A token as the API shows it."""
+
+    name: str
+    user: str
+    scopes: tuple[str, ...]
+    created: float
+    expires: float | None = None
+
+
+class NewToken(Frozen, frozen=True):
+    """A token that was just made: its secret is shown this once."""
+
+    token: TokenRecord
+    secret: str
+
+
+class LogChunk(Frozen, frozen=True):
+    """Some whole lines of one worker's log."""
+
+    attempt: int
+    role: str
+    rank: int
+    #: Where in the worker's log they begin, in bytes.
+    at: int
+    text: str
+
+
+class LogEnd(Frozen, frozen=True):
+    """The job is over: nothing more will be logged."""
+
+    end: State
+    code: int | None = None
+
+
+class Problem(Frozen, frozen=True):
+    """An error as the API tells it (RFC 9457)."""
+
+    title: str
+    status: int
+    detail: str = ""
+    type: str = "about:blank"
+    #: Word for programs: input, not-found, forbidden, conflict, too-many, full.
+    code: str = ""
+    #: Of an InputError: where, and how to put it right.
+    file: str = ""
+    line: int | None = None
+    field: str = ""
+    hint: str = ""
+    retry_after_seconds: float | None = None
 
 
 class Submission(Frozen, frozen=True):
