@@ -210,7 +210,7 @@ class Receipt(Frozen, frozen=True):
     ended: float | None = None
     waited_seconds: float = 0.0
     #: Seconds of waiting by the code of their reason.
-    waits: dict[str, float] = {}
+    waits: dict[str, float] = msgspec.field(default_factory=dict)
     ran_seconds: float = 0.0
     device_seconds: float = 0.0
     #: Of work that a failure took along.
