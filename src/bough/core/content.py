@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from bough.core.policy import Policy
-from bough.core.settle import Settlement
+from bough.core.settle import enter, reconcile, retry_pending
 from bough.core.share import peaks
-from bough.core.state import CLS, HI, LO, READY, SIZE, WISH, State
+from bough.core.state import CLS, HI, LO, POOL, READY, SIZE, WISH, State
 
 #: After so many plans in which somebody wanted more, at most, it is looked again.
 PAUSE_MAX = 16
@@ -42,9 +42,9 @@ def all_have_what_they_want(state: State, policy: Policy) -> bool:
     return bool(np.array_equal(wanted, wi[SIZE, :n]))
 
 
-def seat_newcomer(state: State, policy: Policy, locality_seconds: float) -> bool:
+def seat_newcomer(state: State, policy: Policy) -> bool:
     """Let the only job that came have all it wants; False, and nothing done, if it cannot."""
-    if len(state.fresh) != 1 or not can_be_content(state, policy):
+    if len(state.fresh) != 1 or state.classes.widest > state.topology.usable(0):
         return False
     job = state.fresh[0]
     if job.id not in state.jobs or job.place:
@@ -57,9 +57,12 @@ def seat_newcomer(state: State, policy: Policy, locality_seconds: float) -> bool
     wanted = max(min(most, int(wi[HI, row])), int(wi[LO, row]))
     if wanted > state.topology.free(0) or wanted not in sizes:
         return False
-    trial = Settlement(state, locality_seconds)
-    if trial.seat(row, wanted, exact=True, evicts=False) != wanted:
-        trial.rollback()
+    found = state.find(job, int(wi[POOL, row]), wanted)
+    if found is None:
         return False
-    trial.commit()
+    state.take(job, *found)
+    enter(state, row, job)
+    reconcile(state, job)
+    if state.pending:
+        retry_pending(state)
     return True

@@ -106,7 +106,7 @@ class Scheduler:
         if state.replan and (not self.settings.round_seconds or self._round_is_due()):
             self._decide()
         elif state.fresh:
-            if not seat_newcomer(state, self.policy, self.settings.locality_seconds):
+            if not seat_newcomer(state, self.policy):
                 self._decide()
             state.fresh.clear()
         # 4. Starts and growths whose devices are free by now.

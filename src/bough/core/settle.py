@@ -253,35 +253,39 @@ class Settlement:
     def commit(self) -> None:
         """Keep the trial: books first, then commands, those that free devices before the others."""
         state = self.state
-        rows = list(self.before)
-        for row in rows:
-            job = state.table.items[row]
-            size = count(job.place)
-            before = int(state.table.wi[SIZE, row])
-            if size != before:
-                state.set_size(row, size)
-                job.lost_to = self.taken_by.get(row, "")
-                if not size or not before:
-                    off = PREEMPTED if row in self.taken_by else PARKED
-                    state.set_cause(row, NONE if size else off)
-            spec = job.spec
-            if (
-                state.damp_seconds
-                or job.begins
-                or spec.min_run_seconds
-                or not spec.preemptible
-                or job.ends_as
-            ):
-                state.set_bounds(row, job)
         items = state.table.items
-        jobs = [items[row] for row in rows]
+        for row in self.before:
+            enter(state, row, items[row], self.taken_by.get(row, ""))
+        jobs = [items[row] for row in self.before]
         if len(jobs) > 1:
             # What leaves devices first, so that whoever is given them knows that they are left.
-            jobs.sort(key=lambda job: job.held == job.place or not minus(job.held, job.place))
+            jobs.sort(key=leaves_nothing)
         for job in jobs:
             reconcile(state, job)
         if state.pending:
             retry_pending(state)
+
+
+def leaves_nothing(job: Job) -> bool:
+    """Whether it keeps all it was told to hold."""
+    return not job.held or job.held == job.place or not minus(job.held, job.place)
+
+
+def enter(state: State, row: int, job: Job, taken_by: str = "") -> None:
+    """Bring a row in line with the place that its job has now."""
+    size, before = count(job.place), int(state.table.wi[SIZE, row])
+    if size != before:
+        state.set_size(row, size)
+        job.lost_to = taken_by
+        if not size or not before:
+            off = PREEMPTED if taken_by else PARKED
+            state.set_cause(row, NONE if size else off)
+    spec = job.spec
+    if (
+        state.damp_seconds or job.begins or spec.min_run_seconds or not spec.preemptible
+        or job.ends_as
+    ):  # fmt: skip
+        state.set_bounds(row, job)
 
 
 def behind(row: int, draft: Draft) -> set[int]:
