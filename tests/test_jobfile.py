@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from tests.writings import ROOT, damaged, one_line_or_fine, texts, trees, why, yaml_blocks
 
 from bough.core.model import After, Carbon, JobSpec, Range, Role, Wish
-from bough.jobfile import FIELDS, JOBS_MAX, ROLE_FIELDS, parse_jobs, read_jobs
+from bough.jobfile import (
+    FIELDS,
+    JOBS_MAX,
+    RECIPE,
+    ROLE_FIELDS,
+    parse_jobs,
+    parse_submissions,
+    read_jobs,
+)
+from bough.records import Recipe
 
 BERLIN = ZoneInfo("Europe/Berlin")
 #: A Wednesday evening.
@@ -298,6 +307,64 @@ def test_circles_are_found_exactly_when_there_are_any(waits: list[list[int]]) ->
         assert len(jobs(text)) == len(waits)
 
 
+# --------------------------------------------------------------------------- how it is run
+
+CALLER = Recipe(cwd="/data/ada", env={"PATH": "/bin", "SEED": "1"})
+
+
+def recipe(text: str) -> Recipe:
+    (found,) = parse_submissions(text, CALLER, now=NOW, zone=BERLIN, file="job.yaml")
+    assert found.spec.command == (), "commands are private, and specs are not"
+    return found.recipe
+
+
+def test_a_job_runs_where_it_was_sent_from() -> None:
+    found = recipe("name: a\ncommand: [python, train.py]")
+    assert found == Recipe(argv=("python", "train.py"), cwd="/data/ada", env=CALLER.env)
+
+
+def test_what_a_file_says_of_the_recipe() -> None:
+    found = recipe(
+        "name: a\ncommand: [x]\ncwd: ../bob\nenv: {SEED: 2, EMPTY: , LR: 1e-3}\nlaunch: one\n"
+        "grace: 2m\npark: signal\nlog_max: 1MiB"
+    )
+    assert found.cwd == "/data/bob"
+    assert found.env == {"PATH": "/bin", "SEED": "2", "EMPTY": "", "LR": "1e-3"}
+    assert (found.launch, found.grace_seconds, found.park) == ("one", 120.0, "signal")
+    assert found.log_bytes_max == 2**20
+
+
+def test_commands_of_roles_are_private_too() -> None:
+    text = (EXAMPLES / "parameter-server.yaml").read_text("utf-8")
+    (found,) = parse_submissions(text, CALLER, now=NOW, zone=BERLIN)
+    assert set(found.recipe.roles) == {"ps", "worker"}
+    assert [role.command for role in found.spec.roles] == [(), ()]
+
+
+def test_the_members_of_an_array_share_a_recipe_but_not_a_key() -> None:
+    text = "- {name: a, array: 0-2, command: [x], launch: one}\n- {name: b, command: [y]}"
+    found = parse_submissions(text, CALLER, now=NOW, zone=BERLIN)
+    assert [one.recipe.launch for one in found] == ["one", "one", "one", "each"]
+    assert len({one.key for one in found}) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("env: [A]", "job.yaml:2: env: must be fields with names, not a list"),
+        ("env: {A=B: c}", "job.yaml:2: env.A=B: cannot be a variable: a name has no '=', and "
+         "nothing has a NUL"),
+        ("launch: two", "job.yaml:2: launch: 'two' is not possible here (one of: each, one)"),
+        ("grace: 2d", "job.yaml:2: grace: must be a day or less"),
+        ("park: freeze", "job.yaml:2: park: 'freeze' is not possible here (one of: signal, stop)"),
+        ("log_max: 1kB", "job.yaml:2: log_max: must be at least 64KiB"),
+        ('cwd: "\\0"', "job.yaml:2: cwd: '\\x00' is not the name of a directory"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_the_recipe(text: str, message: str) -> None:
+    assert why(jobs, f"name: a\n{text}") == message
+
+
 # ---------------------------------------------------------------------- documentation and fuzz
 
 
@@ -318,7 +385,7 @@ def test_every_field_of_a_job_can_be_written() -> None:
         "array_of": "array", "estimate_seconds": "estimate", "estimate_devices": "estimate",
     }  # fmt: skip
     names = {written.get(name, name) for name in JobSpec.__struct_fields__}
-    assert names == set(FIELDS)
+    assert names == set(FIELDS) - set(RECIPE)
 
 
 @given(st.one_of(texts(), trees(FIELDS), trees((*FIELDS, *ROLE_FIELDS)).map("- {}".format)))

@@ -1,4 +1,4 @@
-"""What a user asks for in YAML or JSON becomes a JobSpec for each job: see docs/job-file.md.
+"""What a user asks for in YAML or JSON becomes a Submission for each job: see docs/job-file.md.
 
 A file holds one job, a list of jobs, or several documents of either.
 """
@@ -27,7 +27,10 @@ from bough.core.units import (
 )
 from bough.errors import InputError
 from bough.joborder import resolve
+from bough.jobrecipe import RECIPE, merged
 from bough.located import LABEL, Field, is_label, parse_documents, read_text, shown_path
+from bough.records import Recipe, Submission
+from bough.submission import prepare
 
 #: Jobs in one file, counting each member of an array.
 JOBS_MAX: Final = 100_000
@@ -47,39 +50,64 @@ class Present(NamedTuple):
     zone: tzinfo
 
 
+def read_submissions(
+    path: str | Path, caller: Recipe, *, now: float, zone: tzinfo
+) -> list[Submission]:
+    """The jobs of a file, ready to be sent; what it does not say of a recipe is as the caller's."""
+    file = shown_path(path)
+    return parse_submissions(read_text(path), caller, now=now, zone=zone, file=file)
+
+
+def parse_submissions(
+    text: str, caller: Recipe, *, now: float, zone: tzinfo, file: str | None = None
+) -> list[Submission]:
+    """The same from a text."""
+    specs, recipes = _parse(text, Present(now, zone), file)
+    return [
+        prepare(spec, merged(given, caller)) for spec, given in zip(specs, recipes, strict=True)
+    ]
+
+
 def read_jobs(path: str | Path, *, now: float, zone: tzinfo) -> list[JobSpec]:
-    """The jobs of a file; times of day in it are of this zone and after this moment."""
+    """What the jobs of a file ask for; its times of day are of this zone and after this moment."""
     return parse_jobs(read_text(path), now=now, zone=zone, file=shown_path(path))
 
 
 def parse_jobs(text: str, *, now: float, zone: tzinfo, file: str | None = None) -> list[JobSpec]:
     """The same from a text."""
-    present = Present(now, zone)
+    return _parse(text, Present(now, zone), file)[0]
+
+
+def _parse(
+    text: str, present: Present, file: str | None
+) -> tuple[list[JobSpec], list[dict[str, Any]]]:
+    """Each job of a text, and what it says of its recipe."""
     written: list[tuple[Field, list[JobSpec]]] = []
-    count = 0
+    recipes: list[dict[str, Any]] = []
     for document in parse_documents(text, file):
         for field in document.items():
-            made = _jobs(field, present)
-            count += len(made)
-            if count > JOBS_MAX:
+            made, recipe = _jobs(field, present)
+            recipes += [recipe] * len(made)
+            if len(recipes) > JOBS_MAX:
                 raise field.error(f"brings the file over {JOBS_MAX} jobs")
             written.append((field, made))
     if not written:
         raise InputError("has no job", file=file, hint="a job needs at least a name")
-    return resolve(written)
+    return resolve(written), recipes
 
 
 # ---------------------------------------------------------------------------------- one job
 
 
-def _jobs(field: Field, present: Present) -> list[JobSpec]:
-    """The job of a mapping; more than one if it is an array."""
+def _jobs(field: Field, present: Present) -> tuple[list[JobSpec], dict[str, Any]]:
+    """The job of a mapping, more than one if it is an array; and how it is to be run."""
     given = field.fields(FIELDS, required=("name",))
     found: dict[str, Any] = {}
     for name, value in given.items():
         if name in SIMPLE:
             target, read = SIMPLE[name]
             found[target] = read(value)
+    recipe = {RECIPE[n][0]: RECIPE[n][1](value) for n, value in given.items() if n in RECIPE}
     if "deadline" in given:
         found |= _deadline(given["deadline"], present)
     if "estimate" in given:
@@ -89,7 +117,7 @@ def _jobs(field: Field, present: Present) -> list[JobSpec]:
         job = JobSpec(**found)
     except ValueError as error:
         raise field.error(str(error)) from None
-    return _members(job, _indices(given["array"])) if "array" in given else [job]
+    return (_members(job, _indices(given["array"])) if "array" in given else [job]), recipe
 
 
 def _check(given: dict[str, Field], found: dict[str, Any]) -> None:
@@ -330,4 +358,4 @@ SIMPLE: Final[dict[str, tuple[str, Callable[[Field], Any]]]] = {
     "model": ("model", Field.label),
     "batch": ("batch", Field.whole),
 }
-FIELDS: Final = (*SIMPLE, "deadline", "estimate", "array")
+FIELDS: Final = (*SIMPLE, *RECIPE, "deadline", "estimate", "array")
