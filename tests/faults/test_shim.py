@@ -16,6 +16,9 @@ from tests.faults.witness import PATIENCE_SECONDS
 
 from bough.backends import attempts, shim
 
+#: Signals that glibc keeps to itself; who runs the tests may have them ignored, and nobody minds.
+OF_THE_C_LIBRARY = 0b11 << 31
+
 root_only = pytest.mark.skipif(os.getuid() != 0, reason="only root may do this")
 
 
@@ -54,7 +57,8 @@ def test_a_worker_begins_with_a_clean_slate(attempt: WatchedAttempt) -> None:
     names = {line.split("=")[0] for line in lines if "=" in line}
     assert names - {"PWD", "OLDPWD", "_", "SHLVL"} == {"BELL", "ONLY", "PATH"}
     assert "SigBlk:\t0000000000000000" in lines
-    assert "SigIgn:\t0000000000000000" in lines
+    (ignored,) = (int(line.split()[1], 16) for line in lines if line.startswith("SigIgn:"))
+    assert ignored & ~OF_THE_C_LIBRARY == 0
     group, session = lines[-2].split()
     assert group == session == lines[-1]
 

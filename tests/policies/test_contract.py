@@ -6,6 +6,7 @@ from bough.policies import builtin
 from bough.policies.backfill import Backfill
 from bough.policies.drf import Drf
 from bough.policies.edf import Edf
+from bough.policies.fair import Fair
 from bough.policies.fifo import Fifo
 from bough.policies.greedy import Greedy
 from bough.policies.las import Las
@@ -29,6 +30,10 @@ class TestDrf(PolicyContract):
 class TestEdf(PolicyContract):
     policies = (Edf(), Edf(greedy=True))
     passes_over = True
+
+
+class TestFair(PolicyContract):
+    policies = (Fair(), Fair(margin=0.5))
 
 
 class TestFifo(PolicyContract):

@@ -66,21 +66,23 @@ def test_a_migrated_file_has_the_schema_of_a_fresh_one(tmp_path: Path, version: 
 
 
 def test_a_migration_keeps_what_is_there(path: Path) -> None:
-    more = Migration(2, "0002_more.sql", "ALTER TABLE jobs ADD COLUMN more TEXT;")
+    number = len(migrations()) + 1
+    more = Migration(number, "more.sql", "ALTER TABLE jobs ADD COLUMN more TEXT;")
     with closing(Store.open(path)) as store:
         submit(store, 1.0)
     with raw(path) as db:
-        migrate(db, path, [*migrations()[:1], more])
+        migrate(db, path, [*migrations(), more])
         assert db.execute("SELECT id, more FROM jobs").fetchall() == [("1", None)]
-        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert db.execute("PRAGMA user_version").fetchone() == (number,)
 
 
 def test_a_migration_that_fails_changes_nothing(path: Path) -> None:
     Store.open(path).close()
     before = schema_of(path)
-    broken = Migration(2, "0002_broken.sql", "CREATE TABLE more (x INTEGER); SELECT nothing;")
+    sql = "CREATE TABLE more (x INTEGER); SELECT nothing;"
+    broken = Migration(len(migrations()) + 1, "broken.sql", sql)
     with raw(path) as db, pytest.raises(sqlite3.OperationalError):
-        migrate(db, path, [*migrations()[:1], broken])
+        migrate(db, path, [*migrations(), broken])
     assert schema_of(path) == before
     Store.open(path).close()
 

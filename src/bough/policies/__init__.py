@@ -18,6 +18,7 @@ _BUILTIN: Final[dict[str, str]] = {
     "backfill": "Backfill",
     "drf": "Drf",
     "edf": "Edf",
+    "fair": "Fair",
     "fifo": "Fifo",
     "greedy": "Greedy",
     "las": "Las",

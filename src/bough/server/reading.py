@@ -16,7 +16,7 @@ from bough.errors import InputError
 from bough.records import JobRecord, Recipe, State
 from bough.server import database, rows, soundness
 from bough.server.database import Readers, StoreError
-from bough.server.rows import Conditions, Entry, Step, Token
+from bough.server.rows import Account, Conditions, Entry, Step, Token
 
 T = TypeVar("T")
 
@@ -29,6 +29,10 @@ GET_HISTORY = (
 )
 GET_SNAPSHOTS = "SELECT seq, data, crc FROM snapshots ORDER BY seq DESC"
 GET_CONDITIONS = "SELECT seq, what FROM conditions ORDER BY row"
+GET_BETWEEN = (
+    "SELECT record, account FROM jobs LEFT JOIN accounts USING (id) "
+    "WHERE (ended IS NULL OR ended > ?) AND submitted < ? ORDER BY row"
+)
 GET_TOKENS = "SELECT name, user, scopes, created, expires FROM tokens"
 
 
@@ -144,6 +148,7 @@ class StoreReader:
         states: Iterable[State] | None = None,
         user: str | None = None,
         queue: str | None = None,
+        name: str | None = None,
         before: str | None = None,
         limit: int = 50,
     ) -> list[JobRecord]:
@@ -153,7 +158,10 @@ class StoreReader:
             top = self._value("SELECT row FROM jobs WHERE id = ?", before)
             if top is None:
                 raise InputError(f"no job is called {before}", field="before")
-        query, values = listing(states, user, queue, top, limit)
+        if name is None:
+            query, values = listing(states, user, queue, top, limit)
+        else:
+            query, values = named(name, states, user, queue, top, limit)
         with self._readers.lent() as db:
             found = db.execute(query, values).fetchall()
         return [rows.read_record(raw) for (raw,) in found]
@@ -168,6 +176,35 @@ class StoreReader:
         """One job as it is shown."""
         raw = self._value("SELECT record FROM jobs WHERE id = ?", id)
         return None if raw is None else rows.read_record(raw)
+
+    def account(self, id: str) -> Account | None:
+        """What is kept of a job beside what is shown."""
+        raw = self._value("SELECT account FROM accounts WHERE id = ?", id)
+        return None if raw is None else rows.read_account(raw)
+
+    def members(self, number: int) -> list[str]:
+        """Jobs submitted under a number: one, or all of an array."""
+        with self._readers.lent() as db:
+            found = db.execute("SELECT id FROM jobs WHERE number = ? ORDER BY row", (number,))
+            return [id for (id,) in found]
+
+    def between(self, since: float, until: float) -> Iterator[tuple[JobRecord, Account | None]]:
+        """Jobs that were there at some moment of that time, with what is kept of them."""
+        with self._readers.lent() as db:
+            for record, account in db.execute(GET_BETWEEN, (since, until)):
+                kept = None if account is None else rows.read_account(account)
+                yield rows.read_record(record), kept
+
+    def counts(self) -> dict[str, int]:
+        """How many jobs there are in each state."""
+        with self._readers.lent() as db:
+            return dict(db.execute("SELECT state, count(*) FROM jobs GROUP BY state").fetchall())
+
+    def used(self) -> dict[str, float]:
+        """Device-seconds of each user."""
+        query = "SELECT user, sum(device_seconds) FROM jobs GROUP BY user"
+        with self._readers.lent() as db:
+            return dict(db.execute(query).fetchall())
 
     def spec(self, id: str) -> JobSpec | None:
         """What was asked for."""
@@ -246,6 +283,25 @@ def listing(
         f"SELECT record FROM jobs WHERE row IN ({found}) ORDER BY row DESC LIMIT ?",
         [*values, limit],
     )
+
+
+def named(
+    name: str,
+    states: Iterable[State] | None,
+    user: str | None,
+    queue: str | None,
+    top: int | None,
+    limit: int,
+) -> tuple[str, list[object]]:
+    """Jobs of a name, which are few."""
+    asked: dict[str, object] = {"user = ?": user, "queue = ?": queue, "row < ?": top}
+    terms = {"name = ?": name} | {term: v for term, v in asked.items() if v is not None}
+    wanted = None if states is None else _all(states)
+    where = " AND ".join(terms)
+    if wanted is not None:
+        where += f" AND state IN ({', '.join('?' * len(wanted))})"
+    values = [*terms.values(), *(wanted or ()), limit]
+    return f"SELECT record FROM jobs WHERE {where} ORDER BY row DESC LIMIT ?", values
 
 
 def _all(states: Iterable[State] | None) -> list[State]:

@@ -12,7 +12,7 @@ import msgspec
 from bough.core.model import AnyCommand, AnyEvent, Command, Event, Frozen, JobSpec, Queue
 from bough.core.reason import Reason
 from bough.core.scheduler import Settings
-from bough.records import ENDED, JobRecord, Recipe
+from bough.records import ENDED, Attempt, JobRecord, Recipe
 
 T = TypeVar("T")
 
@@ -64,6 +64,26 @@ class Accepted(NamedTuple):
     uid: int = -1
 
 
+class Account(Frozen, frozen=True):
+    """What is kept of a job beside what is shown: its receipt is made of it."""
+
+    id: str
+    attempts: tuple[Attempt, ...] = ()
+    #: Devices it held, from each moment on.
+    sizes: tuple[tuple[float, int], ...] = ()
+    #: Why it waits, and since when; empty: it does not.
+    cause: str = ""
+    since: float = 0.0
+    #: Seconds of waiting by cause, until `since`.
+    waits: dict[str, float] = msgspec.field(default_factory=dict)
+    resizes: int = 0
+    parks: int = 0
+    #: Device-seconds of attempts that failed or were lost.
+    lost_device_seconds: float = 0.0
+    #: None: nothing measured it.
+    energy_joules: float | None = None
+
+
 @dataclass(slots=True, kw_only=True)
 class Batch:
     """One step and what follows from it: written whole or not at all."""
@@ -76,6 +96,7 @@ class Batch:
     submissions: Sequence[Accepted] = ()
     #: Jobs as they are shown from now on, new ones among them.
     records: Sequence[JobRecord] = ()
+    accounts: Sequence[Account] = ()
 
 
 class Conditions(Frozen, frozen=True):
@@ -103,6 +124,11 @@ class Token(Frozen, frozen=True):
     created: float
     #: None: never.
     expires: float | None = None
+
+
+def number_of(id: str) -> int:
+    """The number of a submission; members of an array share it."""
+    return int(id.partition(".")[0])
 
 
 _ENCODE: Final = msgspec.json.Encoder().encode
@@ -140,6 +166,7 @@ class Reader(Generic[T]):
 read_what: Final[Reader[Event | Command]] = Reader(AnyEvent | AnyCommand)
 read_reason: Final[Reader[Reason]] = Reader(Reason)
 read_record: Final[Reader[JobRecord]] = Reader(JobRecord)
+read_account: Final[Reader[Account]] = Reader(Account)
 read_spec: Final[Reader[JobSpec]] = Reader(JobSpec)
 read_recipe: Final[Reader[Recipe]] = Reader(Recipe)
 read_conditions: Final[Reader[Conditions]] = Reader(Conditions)

@@ -12,8 +12,8 @@ from bough.server import database, rows
 
 #: Every table that holds something of its own, the dearest first.
 TABLES: Final = (
-    "recipes", "jobs", "keys", "steps", "journal", "snapshots", "conditions", "settings", "tokens",
-    "dropped",
+    "recipes", "jobs", "accounts", "keys", "steps", "journal", "snapshots", "conditions",
+    "settings", "tokens", "dropped",
 )  # fmt: skip
 
 #: A longer file than this is none of ours; zeros take no room on the disk.

@@ -32,10 +32,12 @@ ADD_STEP = "INSERT INTO steps (step, at, seq, entries, crc) VALUES (?, ?, ?, ?, 
 ADD_RECIPE = "INSERT INTO recipes (id, uid, spec, recipe) VALUES (?, ?, ?, ?)"
 ADD_KEY = "INSERT INTO keys (user, key, id) VALUES (?, ?, ?)"
 SET_JOB = (
-    "INSERT INTO jobs (id, number, user, queue, state, record) VALUES (?, ?, ?, ?, ?, ?) "
+    "INSERT INTO jobs (id, number, user, queue, state, record, name, submitted, ended, "
+    "device_seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (id) DO UPDATE SET queue = excluded.queue, state = excluded.state, "
-    "record = excluded.record"
+    "record = excluded.record, ended = excluded.ended, device_seconds = excluded.device_seconds"
 )
+SET_ACCOUNT = "INSERT OR REPLACE INTO accounts (id, account) VALUES (?, ?)"
 SET_SNAPSHOT = "INSERT OR REPLACE INTO snapshots (seq, data, crc) VALUES (?, ?, ?)"
 DROP_SNAPSHOTS = (
     "DELETE FROM snapshots WHERE seq NOT IN (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT ?)"
@@ -177,6 +179,7 @@ class Store(StoreReader):
         recipes = [_recipe_row(each) for each in batch.submissions]
         keys = [(each.spec.user, each.key, each.id) for each in batch.submissions if each.key]
         jobs = [_job_row(record) for record in batch.records]
+        accounts = [(each.id, rows.pack(each)) for each in batch.accounts]
         with self._writing() as db:
             if entries:
                 crc = soundness.crc_of([entry[4:] for entry in entries])
@@ -185,9 +188,10 @@ class Store(StoreReader):
             db.executemany(ADD_RECIPE, recipes)
             db.executemany(ADD_KEY, keys)
             db.executemany(SET_JOB, jobs)
+            db.executemany(SET_ACCOUNT, accounts)
         if entries:
             self.seq, self.step = entries[-1][0], step
-        self._number = max([self._number, *(job[1] for job in jobs)])
+        self._number = max([self._number, *(rows.number_of(each.id) for each in batch.records)])
         return self.seq
 
     def next_number(self) -> int:
@@ -256,7 +260,9 @@ def _recipe_row(each: Accepted) -> tuple[str, int, bytes, bytes]:
     return each.id, each.uid, rows.pack(each.spec), rows.pack(each.recipe)
 
 
-def _job_row(record: JobRecord) -> tuple[str, int, str, str, str, bytes]:
-    """The number of the submission; members of an array share it."""
-    number = int(record.id.partition(".")[0])
-    return record.id, number, record.user, record.queue, record.state, rows.pack(record)
+def _job_row(record: JobRecord) -> tuple[str | int | float | bytes | None, ...]:
+    """In the order of SET_JOB."""
+    return (
+        record.id, rows.number_of(record.id), record.user, record.queue, record.state,
+        rows.pack(record), record.name, record.submitted, record.ended, record.device_seconds,
+    )  # fmt: skip

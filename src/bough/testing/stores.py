@@ -7,10 +7,10 @@ class TestMine(StoreContract):
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import pytest
 
@@ -18,55 +18,11 @@ from bough.core import model as m
 from bough.core.reason import Reason
 from bough.errors import InputError
 from bough.records import JobRecord, Recipe, State
+from bough.server.anystore import AnyStore
 from bough.server.database import StoreError
-from bough.server.rows import Accepted, Batch, Conditions, Entry, Step, Token
+from bough.server.rows import Accepted, Account, Batch, Conditions, Step, Token
 
-T = TypeVar("T")
 INFINITY = float("inf")
-
-
-class AnyStore(Protocol):
-    """What the daemon asks of a store."""
-
-    seq: int
-    step: int
-    notes: list[str]
-
-    def append(self, batch: Batch) -> int: ...
-    def next_number(self) -> int: ...
-    def events(self, after: int = 0, limit: int | None = None) -> Iterator[Entry]: ...
-    def history(self, job: str, after: int = 0, limit: int | None = None) -> Iterator[Entry]: ...
-    def steps(self, after: int = 0) -> Iterator[Step]: ...
-    def tail(self) -> Iterator[Step]: ...
-    def save_snapshot(self, seq: int, data: bytes) -> None: ...
-    def snapshot(self) -> tuple[int, bytes] | None: ...
-    def set_conditions(self, conditions: Conditions) -> None: ...
-    def conditions(self) -> list[tuple[int, Conditions]]: ...
-    def prune(self, before: float) -> int: ...
-    def begins_after(self) -> int: ...
-    def jobs(
-        self,
-        *,
-        states: Iterable[State] | None = None,
-        user: str | None = None,
-        queue: str | None = None,
-        before: str | None = None,
-        limit: int = 50,
-    ) -> list[JobRecord]: ...
-    def live(self) -> list[str]: ...
-    def job(self, id: str) -> JobRecord | None: ...
-    def spec(self, id: str) -> m.JobSpec | None: ...
-    def recipe(self, id: str) -> Recipe | None: ...
-    def uid(self, id: str) -> int | None: ...
-    def by_key(self, user: str, key: str) -> str | None: ...
-    def setting(self, name: str, kind: type[T]) -> T | None: ...
-    def set_setting(self, name: str, value: object) -> None: ...
-    def tokens(self) -> list[Token]: ...
-    def add_token(self, token: Token, secret: str) -> None: ...
-    def revoke_token(self, name: str) -> bool: ...
-    def find_token(self, secret: str, now: float) -> Token | None: ...
-    def check(self) -> list[str]: ...
-    def close(self) -> None: ...
 
 
 # ----------------------------------------------------------------------------------- builders
@@ -343,6 +299,35 @@ class StoreContract:
             assert store.jobs(**asked, limit=2) == expected[:2]
             later = [record for record in expected if int(record.id) < 10]
             assert store.jobs(**asked, before="10") == later
+
+    def test_jobs_are_found_by_name(self, store: AnyStore) -> None:
+        for n in range(6):
+            state: State = "done" if n < 4 else "running"
+            submit(store, float(n), name=f"train-{n % 2}", user=("ada", "bob")[n // 3], state=state)
+        assert [job.id for job in store.jobs(name="train-0")] == ["5", "3", "1"]
+        assert [job.id for job in store.jobs(name="train-0", user="ada")] == ["3", "1"]
+        assert [job.id for job in store.jobs(name="train-0", before="5", limit=1)] == ["3"]
+        assert [job.id for job in store.jobs(name="train-0", states=["done"])] == ["3", "1"]
+        assert store.jobs(name="train-0", states=[]) == store.jobs(name="no such") == []
+
+    def test_members_of_an_array_share_a_number(self, store: AnyStore) -> None:
+        shown = [a_record(id, submitted=1.0) for id in ("1", "2.0", "2.1", "3")]
+        store.append(Batch(at=1.0, records=shown))
+        assert store.members(2) == ["2.0", "2.1"]
+        assert store.members(9) == []
+
+    def test_accounts_are_kept_beside_what_is_shown(self, store: AnyStore) -> None:
+        one, two = submit(store, 1.0), submit(store, 2.0)
+        account = Account(id=one, sizes=((1.0, 2), (9.0, 0)), waits={"busy": 3.5})
+        ended = a_record(one, ended=9.0, state="done", device_seconds=16.0)
+        store.append(Batch(at=9.0, records=[ended], accounts=[Account(id=one)]))
+        store.append(Batch(at=9.0, accounts=[account]))
+        assert (store.account(one), store.account(two)) == (account, None)
+        assert list(store.between(0.0, 99.0)) == [(ended, account), (a_record(two), None)]
+        assert [job.id for job, _ in store.between(9.0, 99.0)] == [two]
+        assert [job.id for job, _ in store.between(0.0, 2.0)] == [one]
+        assert store.counts() == {"done": 1, "waiting": 1}
+        assert store.used() == {"ada": 16.0}
 
     def test_jobs_that_are_not_over_are_live(self, store: AnyStore) -> None:
         states: tuple[State, ...] = ("done", "running", "failed", "waiting", "stopping")
