@@ -1,0 +1,266 @@
+"""What an operation of the API is: declared once, then routed, decoded and documented from that.
+
+    @api.route("POST", "/v1/jobs/{ref}/stop", scope="manage")
+    def stop(ask: Ask, ref: Ref) -> Future[JobRecord]:
+        '''Stop a job.'''
+
+Of the signature, names in the path are its parameters, `query` is a struct of query parameters,
+`body` what the request carries, and what is returned is answered as JSON. A handler that returns a
+future only asks and is called at once; another may have to read from the disk and is called in a
+thread; one that is a coroutine is on its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from bough.errors import InputError, nearest
+from bough.server.problems import HttpError
+
+if TYPE_CHECKING:
+    from bough.server.service import Caller, Service
+
+Scope = Literal["read", "submit", "manage", "admin"]
+H = TypeVar("H", bound=Callable[..., Any])
+
+#: A job by its number or its name, a queue, a node: nothing that could be taken for a path.
+Ref = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^/\\\x00-\x1f\x7f]+$")]
+#: A number that JSON, SQLite and numpy all know.
+NUMBER_MAX = 1 << 53
+Count = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
+
+
+class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what may follow the question mark of an address."""
+
+
+class NoQuery(Query, frozen=True):
+    """Nothing may."""
+
+
+class Ask(NamedTuple):
+    """A request whose sender is known."""
+
+    service: Service
+    caller: Caller
+    headers: Mapping[str, str] = {}
+    #: What streams need of the app around them.
+    surroundings: Any = None
+
+
+class Stream(NamedTuple):
+    """An answer in pieces."""
+
+    pieces: AsyncIterator[bytes]
+    media: str
+    status: int = 200
+    headers: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One method of one path."""
+
+    method: str
+    path: str
+    handler: Callable[..., Any]
+    #: What a token must allow; None: nobody is asked who they are.
+    scope: Scope | None
+    status: int
+    #: Type of the answer; None: it is a Stream, or nothing.
+    answer: Any
+    media: str
+    #: Parameters in the path.
+    places: Mapping[str, Any]
+    query: type[Query]
+    #: Type of what the request carries; None: nothing.
+    body: Any
+    #: Header of the request: what it is for.
+    headers: Mapping[str, str]
+    #: Statuses beyond those any operation can have: what they mean.
+    also: Mapping[int, str]
+    #: It returns a future.
+    asks: bool
+
+    @property
+    def name(self) -> str:
+        """Unique among operations."""
+        return self.handler.__name__
+
+    @property
+    def body_required(self) -> bool:
+        """Not so where every field has a default."""
+        return self.body is not None and not _all_default(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """All of them, in order."""
+
+    all: list[Operation] = field(default_factory=list)
+
+    def route(
+        self,
+        method: str,
+        path: str,
+        *,
+        scope: Scope | None = "read",
+        status: int = 200,
+        media: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+        also: Mapping[int, str] | None = None,
+    ) -> Callable[[H], H]:
+        """Declare the function under it as an operation."""
+
+        def declare(handler: H) -> H:
+            hints = get_type_hints(handler, _names(), include_extras=True)
+            answer = hints.pop("return")
+            asks = get_origin(answer) is Future
+            answer = get_args(answer)[0] if asks else answer
+            self.all.append(
+                Operation(
+                    method=method, path=path, handler=handler, scope=scope, status=status,
+                    answer=None if answer in (Stream, type(None)) else answer, media=media,
+                    places={name: hints[name] for name in re.findall(r"{(\w+)}", path)},
+                    query=hints.get("query", NoQuery), body=hints.get("body"),
+                    headers=headers or {}, also=also or {}, asks=asks,
+                )
+            )  # fmt: skip
+            return handler
+
+        return declare
+
+    def by_path(self) -> dict[str, dict[str, Operation]]:
+        """What can be done at each path."""
+        found: dict[str, dict[str, Operation]] = {}
+        for operation in self.all:
+            found.setdefault(operation.path, {})[operation.method] = operation
+        return found
+
+
+def is_coroutine(operation: Operation) -> bool:
+    """Whether it waits by itself."""
+    return inspect.iscoroutinefunction(operation.handler)
+
+
+def _names() -> dict[str, Any]:
+    """What annotations of handlers may name though it is imported for type checkers only."""
+    from bough.server import service
+
+    return {"Service": service.Service, "Caller": service.Caller}
+
+
+def _all_default(kind: Any) -> bool:
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return False
+    return not any(each.required for each in msgspec.structs.fields(kind))
+
+
+# ------------------------------------------------------------------------------------ decoding
+
+
+def arguments_of(
+    operation: Operation, places: Mapping[str, str], query: bytes, body: bytes
+) -> dict[str, Any]:
+    """What the handler is called with."""
+    found: dict[str, Any] = {
+        name: _convert(places[name], kind, name) for name, kind in operation.places.items()
+    }
+    asked = read_query(operation.query, query)
+    if operation.query is not NoQuery:
+        found["query"] = asked
+    if operation.body is not None:
+        found["body"] = read_body(operation.body, body)
+    elif body.strip() not in (b"", b"{}"):
+        raise HttpError(400, "this takes nothing from the request's body")
+    return found
+
+
+def read_query(kind: type[Query], raw: bytes) -> Query:
+    """Unknown names, and names that come twice where one value is meant, are errors."""
+    lists = {each.encode_name: _is_list(each.type) for each in msgspec.structs.fields(kind)}
+    found: dict[str, Any] = {}
+    try:
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict")
+    except (UnicodeError, ValueError):
+        raise HttpError(400, "the query is not text in UTF-8") from None
+    for name, value in pairs:
+        if name not in lists:
+            hint = nearest(name, lists) if lists else "there are none here"
+            raise HttpError(400, f"no parameter is called {name!r}", hint=hint)
+        if lists[name]:
+            found.setdefault(name, []).append(value)
+        elif name in found:
+            raise HttpError(400, f"parameter {name} is given twice")
+        else:
+            found[name] = value
+    return _convert(found, kind, "")
+
+
+def read_body(kind: Any, raw: bytes) -> Any:
+    """JSON of exactly that type."""
+    if not raw.strip() and _all_default(kind):
+        return kind()
+    try:
+        value = msgspec.json.decode(raw, type=kind)
+        if _LONG_NUMBER.search(raw):
+            _check_numbers(msgspec.json.decode(raw))
+    except msgspec.ValidationError as error:
+        raise _input_error(error, "") from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise HttpError(400, f"the body is not JSON: {error}") from None
+    return value
+
+
+def _convert(value: Any, kind: Any, name: str) -> Any:
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise _input_error(error, name) from None
+
+
+_AT = re.compile(r"(.*) - at `(?:key in )?\$?\.?([^`]*)`$", re.DOTALL)
+
+
+def _input_error(error: msgspec.ValidationError, name: str) -> InputError:
+    """msgspec says the place at the end, in backquotes."""
+    match = _AT.match(str(error))
+    what, at = match.groups() if match else (str(error), "")
+    return InputError(what.replace("`", ""), field=".".join(filter(None, (name, at))) or None)
+
+
+def _is_list(kind: Any) -> bool:
+    return get_origin(kind) in (tuple, list)
+
+
+_LONG_NUMBER = re.compile(rb"[0-9]{16,}|[0-9][eE]\+?[0-9]{2,}")
+
+
+def _check_numbers(value: Any, at: str = "") -> None:
+    """Python's integers have no end; those of everything behind it do."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            _check_numbers(item, f"{at}.{name}".strip("."))
+    elif isinstance(value, list):
+        for item in value:
+            _check_numbers(item, f"{at}[…]")
+    elif isinstance(value, int | float) and not -NUMBER_MAX <= value <= NUMBER_MAX:
+        raise InputError("is too large a number", field=at or None, hint="at most 2**53")
