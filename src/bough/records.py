@@ -151,6 +151,15 @@ class DeviceRecord(Frozen, frozen=True):
     memory_bytes: int | None = None
     temperature: float | None = None
     watts: float | None = None
+    memory_used_bytes: int | None = None
+    #: Part of the time it was busy lately.
+    utilisation: float | None = None
+    #: Whose job holds it.
+    user: str = ""
+    #: Domains above the node, from the top.
+    path: tuple[str, ...] = ()
+    #: As its maker calls it.
+    model: str = ""
 
 
 class JobPage(Frozen, frozen=True):
@@ -291,6 +300,36 @@ class Amendment(Frozen, frozen=True):
     priority: int | None = None
     deadline: float | None = None
     max_run_seconds: float | None = None
+
+
+class Config(Frozen, frozen=True):
+    """What the daemon decides by."""
+
+    #: With its knobs, as `bough policies` writes them: `las(promote=2h)`.
+    policy: str = "fair"
+    locality_seconds: float = 180.0
+    damp_seconds: float = 0.0
+    moving_share: float = 0.1
+    #: Wait before a job that failed is tried again, doubled each time; and the longest.
+    backoff_seconds: float = 1.0
+    backoff_max_seconds: float = 300.0
+    #: Entries of the journal are kept so long; jobs stay.
+    keep_days: float = 30.0
+    #: Who may act for all, besides root.
+    admins: tuple[str, ...] = ()
+
+
+class ConfigChange(Frozen, frozen=True):
+    """What to change of it; None leaves a thing as it is."""
+
+    policy: str | None = None
+    locality_seconds: float | None = None
+    damp_seconds: float | None = None
+    moving_share: float | None = None
+    backoff_seconds: float | None = None
+    backoff_max_seconds: float | None = None
+    keep_days: float | None = None
+    admins: tuple[str, ...] | None = None
 
 
 class TokenRecord(Frozen, frozen=True):
