@@ -5,11 +5,11 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from bough.errors import BoughError
 
@@ -25,17 +25,44 @@ class StoreError(BoughError):
     """The store cannot be used."""
 
 
+class Rows(Protocol):
+    """The answer to a question in SQL."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    @property
+    def rowcount(self) -> int: ...
+
+
+class Db(Protocol):
+    """A connection, of SQLite or another database, that takes `?` for a value."""
+
+    def execute(self, query: str, values: Sequence[Any] = (), /) -> Rows: ...
+    def executemany(self, query: str, rows: Iterable[Sequence[Any]], /) -> object: ...
+
+
+class Closing(Protocol):
+    """What can be closed."""
+
+    def close(self) -> None: ...
+
+
+C = TypeVar("C", bound=Closing)
+
+
 class Migration(NamedTuple):
-    """From one form of the file to the next."""
+    """From one form of the tables to the next."""
 
     number: int
     name: str
     sql: str
 
 
-def migrations() -> list[Migration]:
-    """Those that come with this program, in order."""
+def migrations(room: str = "") -> list[Migration]:
+    """Those that come with this program, in order; `room` is a folder among SQLite's."""
     folder = resources.files(__package__) / "migrations"
+    folder = folder / room if room else folder
     files = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
     found = [
         Migration(int(name[:4]), name, (folder / name).read_text(encoding="utf-8"))
@@ -190,34 +217,44 @@ def migrate(db: sqlite3.Connection, path: Path, steps: Sequence[Migration] | Non
             raise
 
 
-class Readers:
-    """Read-only connections, lent one at a time, so that reading waits for nobody."""
+class Readers(Generic[C]):
+    """Connections for reading, lent one at a time, so that reading waits for nobody."""
 
     #: Kept open when nobody reads.
     IDLE_MAX = 4
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._idle: list[sqlite3.Connection] = []
+    def __init__(
+        self, connect: Callable[[], C], is_good: Callable[[C], bool] = lambda _: True
+    ) -> None:
+        self._connect = connect
+        self._is_good = is_good
+        self._idle: list[C] = []
         self._closed = False
 
-    @contextmanager
-    def lent(self) -> Iterator[sqlite3.Connection]:
-        """One for a single thread and a single query."""
-        with told(self._path):
+    def _one(self) -> C:
+        """An idle one that is still good, or a new one."""
+        while True:
             try:
                 db = self._idle.pop()  # of a list, this is one step: no two threads get the same
             except IndexError:
-                db = connect(self._path, writes=False)
-            try:
-                yield db
-            except BaseException:
-                db.close()
-                raise
-            if self._closed or len(self._idle) >= self.IDLE_MAX:
-                db.close()
-            else:
-                self._idle.append(db)
+                return self._connect()
+            if self._is_good(db):
+                return db
+            db.close()
+
+    @contextmanager
+    def lent(self) -> Iterator[C]:
+        """One for a single thread and a single query."""
+        db = self._one()
+        try:
+            yield db
+        except BaseException:
+            db.close()
+            raise
+        if self._closed or len(self._idle) >= self.IDLE_MAX:
+            db.close()
+        else:
+            self._idle.append(db)
 
     def close(self) -> None:
         """Those lent close when they are given back."""

@@ -14,7 +14,7 @@ from bough import __version__
 from bough.core.model import AnyCommand, AnyEvent, Command, Event, Frozen
 from bough.core.reason import Reason
 from bough.errors import InputError
-from bough.server.reading import StoreReader
+from bough.server.lookup import Lookup
 from bough.server.replay import Make, Outcome, Replay, make_scheduler
 from bough.server.rows import Conditions, Entry, Reader, Step, pack
 
@@ -76,7 +76,7 @@ _read_line: Final[Reader[Line]] = Reader(Line)
 # --------------------------------------------------------------------------- out and back in
 
 
-def of_store(store: StoreReader) -> Journal:
+def of_store(store: Lookup) -> Journal:
     """What a store holds."""
     begins_after = store.begins_after()
     first = store.oldest_snapshot() if begins_after else None

@@ -13,8 +13,8 @@ from bough.core.speedup import SpeedBook
 from bough.core.topology import Topology
 from bough.errors import InputError
 from bough.policies import find
+from bough.server.anystore import AnyStore
 from bough.server.rows import Conditions, Step, pack
-from bough.server.store import Store
 
 Make = Callable[[Conditions], Scheduler]
 
@@ -118,7 +118,7 @@ def _differs(step: Step, now: Sequence[object]) -> Difference | None:
 
 
 def resume(
-    store: Store, conditions: Conditions, make: Make = make_scheduler
+    store: AnyStore, conditions: Conditions, make: Make = make_scheduler
 ) -> tuple[Scheduler, Outcome]:
     """The scheduler as it was when the daemon ended, under these conditions from now on.
 

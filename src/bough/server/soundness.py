@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -13,6 +12,7 @@ import msgspec
 
 from bough.core.model import Event
 from bough.server import rows
+from bough.server.database import Db
 
 #: seq, step, at, what, reason: an entry as it lies in the file.
 RawEntry = tuple[int, int, float, bytes, bytes | None]
@@ -47,7 +47,7 @@ def crc_of(entries: Sequence[tuple[bytes, bytes | None]]) -> int:
     return crc
 
 
-def examine(db: sqlite3.Connection, after: int, before_step: int | None) -> Iterator[Found]:
+def examine(db: Db, after: int, before_step: int | None) -> Iterator[Found]:
     """Every step after an entry, which was the last of the step before (None: no matter which)."""
     groups = (
         (step, list(rows)) for step, rows in groupby(db.execute(ENTRIES, (after,)), itemgetter(1))
@@ -83,10 +83,12 @@ def _problem(header: RawStep, entries: Sequence[RawEntry], first: int) -> str:
     return ""
 
 
-def put_aside(db: sqlite3.Connection, after: int, why: str) -> tuple[int, int]:
-    """Move all entries from there on into the table `dropped`; how many entries and steps."""
+def put_aside(db: Db, after: int, why: str) -> tuple[int, int]:
+    """Move all entries from there on into the table `dropped`; how many entries and steps.
+
+    It belongs into one transaction.
+    """
     (steps,) = db.execute("SELECT count(*) FROM steps WHERE seq > ?", (after,)).fetchone()
-    db.execute("BEGIN IMMEDIATE")
     moved = db.execute(
         "INSERT INTO dropped (seq, step, at, what, reason, why) "
         "SELECT seq, step, at, what, reason, ? FROM journal WHERE seq > ? ORDER BY seq",
@@ -94,19 +96,15 @@ def put_aside(db: sqlite3.Connection, after: int, why: str) -> tuple[int, int]:
     ).rowcount
     for table in ("journal", "steps", "snapshots", "conditions"):
         db.execute(f"DELETE FROM {table} WHERE seq > ?", (after,))
-    db.execute("COMMIT")
     return moved, steps
 
 
 # ----------------------------------------------------------------------------------- checking
 
 
-def check(db: sqlite3.Connection, begins_after: int) -> list[str]:
-    """Everything that is wrong with a store, one sentence each."""
-    problems = [
-        f"The file is damaged: {said}." for (said,) in db.execute("PRAGMA quick_check(9)")
-        if said != "ok"
-    ]  # fmt: skip
+def check(db: Db, begins_after: int) -> list[str]:
+    """Everything that is wrong with what is written in a store, one sentence each."""
+    problems = list[str]()
     before: int | None = None
     for step, entries, problem in examine(db, begins_after, None):
         missing = before is not None and step != before + 1
@@ -141,10 +139,10 @@ def _begins_with_event(entry: RawEntry) -> bool:
         return True  # told already
 
 
-def _jobs(db: sqlite3.Connection) -> list[str]:
+def _jobs(db: Db) -> list[str]:
     """What is wrong with the jobs that are shown."""
     problems = []
-    for id, record in db.execute("SELECT id, record FROM jobs ORDER BY row"):
+    for id, record in db.execute('SELECT id, record FROM jobs ORDER BY "row"'):
         try:
             rows.read_record(record)
         except (msgspec.MsgspecError, UnicodeError) as error:
