@@ -6,7 +6,7 @@ A file holds one job, a list of jobs, or several documents of either.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -62,7 +62,14 @@ def parse_submissions(
     text: str, caller: Recipe, *, now: float, zone: tzinfo, file: str | None = None
 ) -> list[Submission]:
     """The same from a text."""
-    specs, recipes = _parse(text, Present(now, zone), file)
+    return submissions(parse_documents(text, file), caller, Present(now, zone), file)
+
+
+def submissions(
+    documents: Sequence[Field], caller: Recipe, present: Present, file: str | None = None
+) -> list[Submission]:
+    """The same from what was parsed."""
+    specs, recipes = _gathered(documents, present, file)
     return [
         prepare(spec, merged(given, caller)) for spec, given in zip(specs, recipes, strict=True)
     ]
@@ -75,16 +82,16 @@ def read_jobs(path: str | Path, *, now: float, zone: tzinfo) -> list[JobSpec]:
 
 def parse_jobs(text: str, *, now: float, zone: tzinfo, file: str | None = None) -> list[JobSpec]:
     """The same from a text."""
-    return _parse(text, Present(now, zone), file)[0]
+    return _gathered(parse_documents(text, file), Present(now, zone), file)[0]
 
 
-def _parse(
-    text: str, present: Present, file: str | None
+def _gathered(
+    documents: Sequence[Field], present: Present, file: str | None
 ) -> tuple[list[JobSpec], list[dict[str, Any]]]:
-    """Each job of a text, and what it says of its recipe."""
+    """Each job of some documents, and what it says of its recipe."""
     written: list[tuple[Field, list[JobSpec]]] = []
     recipes: list[dict[str, Any]] = []
-    for document in parse_documents(text, file):
+    for document in documents:
         for field in document.items():
             made, recipe = _jobs(field, present)
             recipes += [recipe] * len(made)

@@ -116,7 +116,7 @@ class Field:
 
     def error(self, what: str, hint: str | None = None, line: int | None = None) -> InputError:
         """What is wrong with this value, to be raised."""
-        place = line or self.node.line
+        place = line or self.node.line or None  # 0: it was written nowhere
         return InputError(what, file=self.file, line=place, field=self.path or None, hint=hint)
 
     @property
