@@ -266,11 +266,17 @@ def _visible(place: Place, site: Site) -> dict[str, str]:
     for node, devices in place:
         name = maker(site.nodes[node])
         if name in VISIBLE:
-            shown[VISIBLE[name]].extend(devices)
+            shown[VISIBLE[name]].extend(_maker_numbers(site.nodes[node], devices))
     env = {name: ",".join(map(str, numbers)) for name, numbers in shown.items()}
     if "CUDA_VISIBLE_DEVICES" in env:
         env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # as the driver counts, not the fastest first
     return env
+
+
+def _maker_numbers(node: Node, devices: Sequence[int]) -> list[int]:
+    """The same devices as their maker counts: several nodes may share a machine."""
+    numbers = [int(number) for number in node.labels.get("numbers", "").split(",") if number]
+    return [numbers[device] if device < len(numbers) else device for device in devices]
 
 
 def _threads(rank: int, seats: list[Seat], job: _Job) -> int:
