@@ -10,14 +10,29 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from bough import __version__
 from bough.errors import BoughError, nearest
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 #: Command name: where its click command is, and what it does in one line.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "ls": ("bough.cli.ls:command", "List jobs: those that live, and the last that ended."),
+    "show": ("bough.cli.show:command", "Show all of one job."),
+    "why": ("bough.cli.why:command", "Say why a job waits or runs, and what would help."),
+    "history": ("bough.cli.history:command", "List jobs that are over."),
+    "queue": ("bough.cli.queues:command", "List, show, make and change queues."),
+    "devices": ("bough.cli.devices:command", "Show the devices; drain or quarantine some."),
+    "user": ("bough.cli.users:command", "List those who have jobs here."),
+    "report": ("bough.cli.report:command", "Device-hours, waits and failures, by whom."),
+    "config": ("bough.cli.settings:command", "Show or change what the daemon decides by."),
+    "token": ("bough.cli.tokens:command", "Tokens for use over the network."),
+    "completion": ("bough.cli.completion:command", "Print the completion script of a shell."),
     "demo": ("bough.cli.demo:command", "Compare five policies on a built-in trace."),
     "simulate": ("bough.cli.simulate:command", "Replay a trace on a cluster under policies."),
     "sweep": ("bough.cli.sweep:command", "Simulate loads × policies × seeds in parallel."),
@@ -26,6 +41,17 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "journal": ("bough.cli.journal:command", "Export, replay or verify what was decided."),
     "reproduce": ("bough.cli.reproduce:command", "Compare with published results."),
 }
+
+#: Under which heading help lists them; what is named nowhere comes first.
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Jobs": (
+        "run", "ls", "show", "why", "logs", "top", "stop", "park", "unpark", "scale", "move",
+        "retry", "wait", "history",
+    ),
+    "Cluster": ("queue", "devices", "user", "report"),
+    "Service": ("up", "down", "status", "config", "token", "journal", "doctor", "completion"),
+    "Simulator": ("demo", "simulate", "sweep", "trace", "policies", "reproduce"),
+}  # fmt: skip
 
 EXIT_BROKEN_PIPE = 1  # what click answers when it meets one first
 EXIT_BAD_INPUT = 2
@@ -54,8 +80,22 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help_text) for name, (_, help_text) in COMMANDS.items()])
+        placed = {name for names in SECTIONS.values() for name in names}
+        sections = {"Commands": tuple(name for name in COMMANDS if name not in placed)} | SECTIONS
+        for section, names in sections.items():
+            listed = [(name, COMMANDS[name][1]) for name in names if name in COMMANDS]
+            if listed:
+                with formatter.section(section):
+                    formatter.write_dl(listed, col_max=12)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """From the table: no command is imported for it."""
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        found = [name for name in COMMANDS if name.startswith(incomplete)]
+        return [CompletionItem(name, help=COMMANDS[name][1]) for name in found]
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
