@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.sim.records import job, run
 
+from bough.core.reason import CODES
 from bough.sim.record import JobRecord, RunRecord
 from bough.sim.report import CURVE_POINTS, TIME_BINS, Limits, contents, curve, render, write_report
 from bough.sim.results import summarise
@@ -83,6 +84,12 @@ def test_a_name_cannot_break_out_of_the_page(records: list[RunRecord]) -> None:
     page = render([run([placed(evil, 0, 0, 1, (0,))], policy="p", trace=evil)])
     assert "<script>alert" not in page
     assert data_of(page)["trace"] == evil
+
+
+def test_every_cause_of_waiting_is_told_in_words(records: list[RunRecord]) -> None:
+    table = re.search(r"const causes = {(.*?)};", render(records), re.S)
+    assert table
+    assert set(CODES) <= set(re.findall(r'"?([\w-]+)"?: "', table[1]))
 
 
 def test_an_empty_run_still_makes_a_page() -> None:

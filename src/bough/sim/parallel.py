@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
 
 from bough.errors import BoughError
@@ -82,8 +85,17 @@ _given: tuple[Any, Any, Any] | None = None
 def _begin(work: Any, shared: Any, shares: Any) -> None:
     # Ctrl-C reaches all processes; the workers should just end, and the parent say so.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     global _given  # noqa: PLW0603 - the one place where a worker's state can live
     _given = (work, shared, shares)
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed cannot stop its workers; they would wait for it for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait_for([parent.sentinel])
+        os._exit(1)
 
 
 def _work(number: int, item: Any) -> Any:
