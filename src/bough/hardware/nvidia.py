@@ -17,6 +17,8 @@ from bough.hardware.xids import ECC, GONE, MIG, PENDING, REMAP_FAILED, RESET, xi
 #: Two NVIDIA parts of the machine's file system that need no library to be seen.
 _DRIVER = Path("/proc/driver/nvidia/version")
 _PCI = Path("/sys/bus/pci/devices")
+#: Memory in use that no process explains, as a part of all, before somebody must be there.
+_HIDDEN_SHARE = 0.15
 #: Bytes per second of one PCIe lane in one direction, by generation.
 _LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.97e9, 5: 3.94e9, 6: 7.56e9}
 
@@ -157,7 +159,7 @@ class Nvml:
                 utilisation=None if rates is None else rates.gpu / 100,
                 ailment=ailment,
                 broken=broken,
-                users=self._users(handle),
+                users=self._users(handle, used, total),
             )
         except nvml.NVMLError as error:
             return known._replace(ailment=self._loss(error), broken=True)
@@ -169,7 +171,9 @@ class Nvml:
         found = found or self._ask("nvmlDeviceGetMemoryInfo", handle)
         return (None, None) if found is None else (int(found.used), int(found.total))
 
-    def _users(self, handle: Any) -> tuple[DeviceUser, ...] | None:
+    def _users(
+        self, handle: Any, used: int | None, total: int | None
+    ) -> tuple[DeviceUser, ...] | None:
         """Who computes here; desktops and the like, who only draw, do not count."""
         found: dict[int, int | None] = {}
         told = False
@@ -178,6 +182,9 @@ class Nvml:
             told = told or listed is not None
             for process in listed or ():
                 found.setdefault(process.pid, process.usedGpuMemory)
+        if used and total and not found and used > _HIDDEN_SHARE * total:
+            if not self._ask("nvmlDeviceGetGraphicsRunningProcesses", handle):
+                return (DeviceUser(0, used),)  # in a container, others' processes are not listed
         return tuple(device_user(pid, size) for pid, size in found.items()) if told else None
 
     def _ailment(self, number: int, handle: Any) -> tuple[str, bool]:

@@ -148,7 +148,7 @@ def _choice(part: str, text: str) -> _Choice:
         source = MAKERS[name]()
     except NotHere as error:
         raise InputError(
-            f"no device of {name}: {error or 'no driver or tool of theirs is here'}",
+            f"no device of {name}: {str(error) or 'no driver or tool of theirs is here'}",
             field="--devices",
             hint="without --devices, what there is is taken",
         ) from None
@@ -167,7 +167,7 @@ def _choice(part: str, text: str) -> _Choice:
 
 def _numbers(text: str, whole: str) -> list[int]:
     """`0,2-3` is 0, 2 and 3."""
-    found = set()
+    found: set[int] = set()
     for word in text.split(","):
         ends = re.fullmatch(r"\s*(\d{1,4})(?:\s*-\s*(\d{1,4}))?\s*", word)
         if ends is None or int(ends[2] or ends[1]) < int(ends[1]):
@@ -187,8 +187,8 @@ def _parts(sources: Sequence[_Choice]) -> list[Part]:
     """A node for each kind; CPUs and memory are shared out by the number of devices."""
     host = socket.gethostname().split(".")[0] or "here"
     groups: dict[tuple[str, str], tuple[Source, list[Device]]] = {}
-    for source, devices in sources:
-        for device in devices:
+    for source, chosen in sources:
+        for device in chosen:
             groups.setdefault((source.maker, device.kind), (source, []))[1].append(device)
     total = sum(len(devices) for _, devices in groups.values())
     cpus, memory = cpu.cpus(), cpu.memory()

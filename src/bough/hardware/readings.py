@@ -13,6 +13,7 @@ class NotHere(Exception):
 class DeviceUser(NamedTuple):
     """A process that uses a device."""
 
+    #: 0: nobody tells, but somebody must have all that memory.
     pid: int
     #: Of the device's memory; None: nobody can tell.
     bytes: int | None = None
