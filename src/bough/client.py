@@ -68,6 +68,15 @@ class Client:
         """Where it is."""
         return self._connection.address
 
+    @property
+    def patience_seconds(self) -> float:
+        """How long a daemon that was here and is gone is waited for."""
+        return self._connection.patience_seconds
+
+    @patience_seconds.setter
+    def patience_seconds(self, seconds: float) -> None:
+        self._connection.patience_seconds = seconds
+
     @classmethod
     def connect(cls, *, start: bool = False) -> Client:
         """The daemon of this user, or the one BOUGH_SERVER names. `start` it if it does not run."""

@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 
 #: Command name: where its click command is, and what it does in one line.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("bough.cli.run:command", "Run a command, or the jobs of a file."),
+    "logs": ("bough.cli.logs:command", "Show what a job prints."),
+    "wait": ("bough.cli.wait:command", "Wait until jobs are over."),
+    "stop": ("bough.cli.manage:stop", "End jobs for good."),
+    "park": ("bough.cli.manage:park", "Let jobs leave their devices for a while."),
+    "unpark": ("bough.cli.manage:unpark", "Let parked jobs go on."),
+    "retry": ("bough.cli.manage:retry", "Run jobs once more, as new jobs."),
+    "scale": ("bough.cli.manage:scale", "Change how many devices a job may have."),
+    "move": ("bough.cli.manage:move", "Change a job's queue, priority or deadline."),
     "ls": ("bough.cli.ls:command", "List jobs: those that live, and the last that ended."),
     "show": ("bough.cli.show:command", "Show all of one job."),
     "why": ("bough.cli.why:command", "Say why a job waits or runs, and what would help."),

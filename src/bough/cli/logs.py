@@ -1,0 +1,70 @@
+"""`bough logs`: what a job's workers printed, and what they print now."""
+
+from __future__ import annotations
+
+import click
+
+from bough.cli import asking, clock, references
+from bough.errors import InputError
+
+
+@click.command("logs")
+@click.argument("job", type=references.JOB)
+@click.option("-f", "--follow", is_flag=True, help="Go on until the job is over.")
+@click.option("--rank", type=click.IntRange(0), metavar="N", help="Only this worker.")
+@click.option("--role", metavar="NAME", help="Only workers of this role.")
+@click.option("--attempt", type=click.IntRange(1), metavar="N", help="Only this attempt.")
+@click.option("--tail", type=click.IntRange(0), metavar="N", help="Only each one's last N lines.")
+@click.option("--since", type=clock.Moment(), help="Only attempts that ran after this time.")
+@asking.json_option
+def command(
+    job: str,
+    follow: bool,
+    rank: int | None,
+    role: str | None,
+    attempt: int | None,
+    tail: int | None,
+    since: float | None,
+    as_json: bool,
+) -> None:
+    """Show what the workers of JOB print, each line after the number of its worker.
+
+    \b
+    bough logs -f 12             from the beginning, and on
+    bough logs train --tail 20   the latest job of that name, the last lines
+    bough logs 12 --rank 0       one worker, as it is
+    """
+    from bough.cli.printing import Printer
+    from bough.records import LogEnd
+    from bough.submission import many_workers
+
+    with asking.connect() as client:
+        chunks = client.logs(job, attempt=attempt, rank=rank, role=role, tail=tail, follow=follow)
+        first = next(chunks, None)  # before all else: whether there are any for us to see
+        detail = client.job(job)
+        recipe = detail.recipe
+        printer = Printer(rank is None and recipe is not None and many_workers(detail.spec, recipe))
+        recent = {
+            each.epoch
+            for each in detail.attempts
+            if since is None or each.ended is None or each.ended >= since
+        }
+        oldest = min(recent, default=None)
+        if since is not None and oldest is None:
+            raise InputError(f"job {detail.job.id} did not run since then", field="--since")
+        found = first
+        while found is not None:
+            if as_json:
+                _print_json(found)
+            elif not isinstance(found, LogEnd) and (
+                since is None or found.attempt >= (oldest or 0)
+            ):
+                printer.show(found)
+            found = next(chunks, None)
+
+
+def _print_json(found: object) -> None:
+    """One object on each line, as the API has them."""
+    import msgspec
+
+    click.echo(msgspec.json.encode(found).decode())

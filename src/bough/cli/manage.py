@@ -1,0 +1,219 @@
+"""Commands that change jobs: stop, park, unpark, retry, scale and move. Each says what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bough.cli import asking, clock, references
+from bough.cli.options import Duration
+from bough.core.units import COUNT_MAX, format_counts, parse_counts
+from bough.errors import BoughError, InputError
+
+if TYPE_CHECKING:
+    from bough.client import Client
+    from bough.records import JobRecord
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+#: Of more jobs than this only the number is told.
+TOLD_MAX = 20
+PRIORITY_MAX = 1_000_000
+
+
+def _jobs_argument(command: Command) -> Command:
+    return click.argument("jobs", nargs=-1, required=True, type=references.JOB)(command)
+
+
+def _each(
+    refs: Sequence[str],
+    as_json: bool,
+    act: Callable[[Client, str], Sequence[JobRecord]],
+    told: Callable[[JobRecord], str],
+) -> None:
+    """Do it to each, and say so."""
+    found: list[JobRecord] = []
+    with asking.connect() as client:
+        for ref in refs:
+            changed = act(client, ref)
+            found += changed
+            if as_json:
+                continue
+            for job in changed[:TOLD_MAX]:
+                click.echo(told(job))
+            if len(changed) > TOLD_MAX:
+                click.echo(f"… and {len(changed) - TOLD_MAX} more.")
+    if as_json:
+        asking.print_json(found)
+
+
+def _name(job: JobRecord) -> str:
+    from bough.cli.grid import bare
+
+    return f"Job {job.id} ({bare(job.name)})"
+
+
+@click.command("stop")
+@_jobs_argument
+@asking.json_option
+def stop(jobs: tuple[str, ...], as_json: bool) -> None:
+    """End JOBS for good: SIGTERM, their grace, then SIGKILL."""
+    _each(
+        jobs,
+        as_json,
+        lambda client, ref: client.stop(ref),
+        lambda job: (
+            f"{_name(job)} is {_now(job, 'being stopped')}; `bough retry {job.id}` runs it "
+            "once more."
+        ),
+    )
+
+
+def _now(job: JobRecord, else_: str) -> str:
+    from bough.records import ENDED
+
+    return job.state if job.state in ENDED else else_
+
+
+@click.command("park")
+@_jobs_argument
+@asking.json_option
+def park(jobs: tuple[str, ...], as_json: bool) -> None:
+    """Let JOBS leave their devices until they are unparked."""
+    _each(
+        jobs,
+        as_json,
+        lambda client, ref: client.park(ref),
+        lambda job: f"{_name(job)} is parked; `bough unpark {job.id}` lets it go on.",
+    )
+
+
+@click.command("unpark")
+@_jobs_argument
+@asking.json_option
+def unpark(jobs: tuple[str, ...], as_json: bool) -> None:
+    """Let parked JOBS go on as soon as there is room."""
+    _each(
+        jobs,
+        as_json,
+        lambda client, ref: client.unpark(ref),
+        lambda job: f"{_name(job)} may go on; `bough park {job.id}` parks it again.",
+    )
+
+
+@click.command("retry")
+@_jobs_argument
+@asking.json_option
+def retry(jobs: tuple[str, ...], as_json: bool) -> None:
+    """Run JOBS once more, as new jobs with the same command, directory and environment."""
+    _each(
+        jobs,
+        as_json,
+        lambda client, ref: client.retry(ref),
+        lambda job: f"{_name(job)} repeats job {job.retry_of}; `bough logs -f {job.id}` watches.",
+    )
+
+
+@click.command("scale")
+@click.argument("job", type=references.JOB)
+@click.argument("devices")
+@asking.json_option
+def scale(job: str, devices: str, as_json: bool) -> None:
+    """Change how many DEVICES a job may have: 4, 2..8, '2..8 step 2' or 1,2,4.
+
+    A job that runs with another number is resized: it gets SIGTERM and begins again with the new
+    one.
+    """
+    from bough.records import Amendment
+
+    try:
+        wish = Amendment(devices=parse_counts(devices))
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    before = _before(job)
+
+    def told(now: JobRecord) -> str:
+        back = before.get(now.id)
+        undo = f"; `bough scale {now.id} {_counts(back)}` undoes it" if back else ""
+        return f"{_name(now)} may have {_counts(now)} devices{undo}."
+
+    _each((job,), as_json, lambda client, ref: client.amend(ref, wish), told)
+
+
+@click.command("move")
+@click.argument("job", type=references.JOB)
+@click.option("-q", "--queue", metavar="NAME", type=references.QUEUE, help="Queue to wait in.")
+@click.option(
+    "--priority",
+    type=click.IntRange(-PRIORITY_MAX, PRIORITY_MAX),
+    metavar="N",
+    help="Higher goes first.",
+)
+@click.option("--deadline", metavar="TIME", help="When it should be done: 'fri 18:00', +2h.")
+@click.option("--time", "seconds", type=Duration(), metavar="TIME", help="Its longest run time.")
+@asking.json_option
+def move(
+    job: str,
+    queue: str | None,
+    priority: int | None,
+    deadline: str | None,
+    seconds: float | None,
+    as_json: bool,
+) -> None:
+    """Change the queue, priority, deadline or longest run time of a job that is not over."""
+    from bough.records import Amendment
+
+    wish = Amendment(
+        queue=queue, priority=priority, max_run_seconds=seconds,
+        deadline=None if deadline is None else _moment(deadline),
+    )  # fmt: skip
+    if wish == Amendment():
+        raise click.UsageError("What is to change? Say --queue, --priority, --deadline or --time.")
+    before = _before(job)
+
+    def told(now: JobRecord) -> str:
+        old, parts = before.get(now.id), [f"bough move {now.id}"]
+        if old and queue is not None:
+            parts.append(f"--queue {old.queue}")
+        if old and priority is not None:
+            parts.append(f"--priority {old.priority}")
+        undo = f"; `{' '.join(parts)}` undoes it" if len(parts) > 1 else ""
+        return f"{_name(now)} is in queue {now.queue} with priority {now.priority}{undo}."
+
+    _each((job,), as_json, lambda client, ref: client.amend(ref, wish), told)
+
+
+def _moment(text: str) -> float:
+    from bough.core.moments import parse_time
+
+    try:
+        at = parse_time(text, clock.now(), clock.LOCAL)
+    except ValueError as error:
+        raise InputError(str(error), field="--deadline") from None
+    if at <= clock.now():
+        raise InputError("has passed", field="--deadline", hint="write +2h for in two hours")
+    return at
+
+
+def _before(ref: str) -> dict[str, JobRecord]:
+    """As it is now, so that there is a way back."""
+    with asking.connect() as client:
+        try:
+            job = client.wait(ref, 0.0)
+        except BoughError:  # several, or none: who is asked to change them will say so
+            return {}
+        return {job.id: job}
+
+
+def _counts(job: JobRecord) -> str:
+    from bough.core.model import Range
+
+    if len(job.sizes) == 1:
+        return str(job.sizes[0])
+    plain = Range(min=job.sizes[0], max=job.sizes[-1])
+    if plain.sizes() == job.sizes:
+        return f"{plain.min}..{plain.max}"
+    return format_counts(
+        Range(min=job.sizes[0], max=min(job.sizes[-1], COUNT_MAX), steps=job.sizes)
+    )
