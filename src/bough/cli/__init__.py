@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("bough.cli.report:command", "Device-hours, waits and failures, by whom."),
     "config": ("bough.cli.settings:command", "Show or change what the daemon decides by."),
     "token": ("bough.cli.tokens:command", "Tokens for use over the network."),
+    "doctor": ("bough.cli.doctor:command", "Look whether this installation is sound."),
     "completion": ("bough.cli.completion:command", "Print the completion script of a shell."),
     "demo": ("bough.cli.demo:command", "Compare five policies on a built-in trace."),
     "simulate": ("bough.cli.simulate:command", "Replay a trace on a cluster under policies."),
