@@ -172,6 +172,27 @@ def nobody(address: Address, error: Exception) -> BoughError:
     return DaemonError()
 
 
+class Stream(NamedTuple):
+    """An answer that is read as it comes."""
+
+    connection: http.client.HTTPConnection
+    response: http.client.HTTPResponse
+
+    def lines(self) -> Iterator[bytes]:
+        """Whole lines without their ends. A stream cut short is an error, not its end."""
+        rest = b""
+        while piece := self.response.read1(_PIECE_BYTES):
+            *whole, rest = (rest + piece).split(b"\n")
+            yield from whole
+        if rest:
+            raise http.client.IncompleteRead(rest)
+
+    def close(self) -> None:
+        """No more of it."""
+        self.response.close()
+        self.connection.close()
+
+
 class Connection:
     """Asks one daemon, from any thread; keeps what is open for the next question."""
 
@@ -208,8 +229,11 @@ class Connection:
 
         return self.insist(once, again)
 
-    def stream(self, path: str, headers: Mapping[str, str]) -> http.client.HTTPResponse:
-        """An answer that is read as it comes; closing it closes its connection."""
+    def __del__(self) -> None:
+        self.close()
+
+    def stream(self, path: str, headers: Mapping[str, str]) -> Stream:
+        """An answer without a known end; it has a connection of its own."""
         used = open_connection(self.address, ANSWER_SECONDS)
         try:
             used_socket = used.sock  # the response keeps it, the connection does not
@@ -222,7 +246,7 @@ class Connection:
         except BaseException:
             used.close()
             raise
-        return response
+        return Stream(used, response)
 
     def insist(self, attempt: Callable[[], T], again: bool = True) -> T:
         """Try until it works, for as long as there is hope."""
@@ -305,13 +329,3 @@ def error_of(status: int, media: str, body: bytes) -> BoughError:
     if problem.code == "too-many":
         return TooManyError(what, problem.retry_after_seconds or 1.0)
     return KINDS.get(problem.code, BoughError)(what)
-
-
-def lines(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    """Whole lines as they come, without their ends. A stream cut short is an error, not its end."""
-    rest = b""
-    while piece := response.read1(_PIECE_BYTES):
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from whole
-    if rest:
-        raise http.client.IncompleteRead(rest)

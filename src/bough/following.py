@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from bough.connection import LOST, Connection, lines, lost
+from bough.connection import LOST, Connection, Stream, lost
 from bough.errors import DaemonError
 from bough.records import LogChunk, LogEnd
 
@@ -77,14 +76,12 @@ def asked(query: Mapping[str, Any]) -> str:
     return "?" + urlencode(given, doseq=True) if given else ""
 
 
-def _open(
-    connection: Connection, path: str, headers: Mapping[str, str]
-) -> http.client.HTTPResponse:
+def _open(connection: Connection, path: str, headers: Mapping[str, str]) -> Stream:
     return connection.insist(lambda: connection.stream(path, headers))
 
 
-def _log_lines(stream: http.client.HTTPResponse) -> Iterator[LogChunk | LogEnd]:
-    for line in lines(stream):
+def _log_lines(stream: Stream) -> Iterator[LogChunk | LogEnd]:
+    for line in stream.lines():
         if line:  # an empty one only shows that the connection lives
             kind = LogEnd if line.startswith(_END) else LogChunk
             yield _decoded(line, kind)
@@ -111,10 +108,10 @@ def _unseen(chunk: LogChunk, seen: dict[tuple[int, int], int]) -> LogChunk | Non
     return msgspec.structs.replace(chunk, at=begin, text=text)
 
 
-def _happenings(stream: http.client.HTTPResponse) -> Iterator[Happening]:
+def _happenings(stream: Stream) -> Iterator[Happening]:
     """Server-sent events: fields on lines of their own, an empty line ends an event."""
     fields: dict[str, str] = {}
-    for line in lines(stream):
+    for line in stream.lines():
         if line.rstrip(b"\r"):
             name, _, value = line.decode("utf-8", "replace").rstrip("\r").partition(":")
             value = value.removeprefix(" ")

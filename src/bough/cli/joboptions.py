@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
-from bough.cli.clock import LOCAL
 from bough.errors import InputError
-from bough.jobfile import Present, submissions
 from bough.located import Field, Node, parse_documents, read_text, shown_path
 from bough.records import Recipe, Submission
 from bough.submission import name_of
+from bough.written import read, written
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FILE_ENDINGS: Final = (".yaml", ".yml", ".json")
@@ -97,9 +95,9 @@ def jobs_of_command(
 ) -> list[Submission]:
     """The jobs that run a command."""
     fields = _fields(options, caller)
-    fields.setdefault("name", _text(name_of(argv)))
-    fields["command"] = Node(0, [_text(word) for word in argv])
-    return _read([Field(_mapping(fields), None)], caller, None)
+    fields.setdefault("name", written(name_of(argv)))
+    fields["command"] = written(argv)
+    return read([Field(written(fields), None)], caller, _FLAG_OF)
 
 
 def jobs_of_file(path: str, options: Mapping[str, Any], caller: Recipe) -> list[Submission]:
@@ -109,40 +107,32 @@ def jobs_of_file(path: str, options: Mapping[str, Any], caller: Recipe) -> list[
     if fields:
         jobs = [item for document in documents for item in document.items()]
         documents = [Field(_overlaid(item, fields), file) for item in jobs]
-    return _read(documents, caller, file)
-
-
-def _read(documents: Sequence[Field], caller: Recipe, file: str | None) -> list[Submission]:
-    try:
-        return submissions(documents, caller, Present(time.time(), LOCAL), file)
-    except InputError as error:
-        if error.line is None and error.field:  # it was an option
-            name, dot, rest = error.field.partition(".")
-            error.file, error.field = None, _FLAG_OF.get(name, name) + dot + rest
-        raise
+    return read(documents, caller, _FLAG_OF, file)
 
 
 def _fields(options: Mapping[str, Any], caller: Recipe) -> dict[str, Node]:
     """Options as fields of a job."""
     given = {name: value for name, value in options.items() if value not in (None, ())}
-    found = {name: _text(given[name]) for name in given if name in _FLAG_OF}
+    found = {name: written(given[name]) for name in given if name in _FLAG_OF}
     if "variables" in given:
-        found["env"] = _mapping(_variables(given["variables"], caller))
-    waits = [(name, on) for on in ("any", "success") for name in given.get(f"after_{on}", ())]
+        found["env"] = written(_variables(given["variables"], caller))
+    waits = [
+        {"job": name, "on": on}
+        for on in ("any", "success")
+        for name in given.get(f"after_{on}", ())
+    ]
     if waits:
-        found["after"] = Node(
-            0, [_mapping({"job": _text(name), "on": _text(on)}) for name, on in waits]
-        )
+        found["after"] = written(waits)
     return found
 
 
-def _variables(given: Sequence[str], caller: Recipe) -> dict[str, Node]:
+def _variables(given: Sequence[str], caller: Recipe) -> dict[str, str]:
     found = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals and name not in caller.env:
             raise InputError(f"{name} is not set here", field="-e", hint="write -e NAME=VALUE")
-        found[name] = _text(value if equals else caller.env[name])
+        found[name] = value if equals else caller.env[name]
     return found
 
 
@@ -150,27 +140,15 @@ def _overlaid(job: Field, fields: Mapping[str, Node]) -> Node:
     """A job of a file with options in the place of what it says."""
     job.entries()  # an error, if it has none
     assert isinstance(job.node.value, dict)
-    written = {**job.node.value}
+    said = {**job.node.value}
     if "deadline" in fields:
-        written.pop("deadline_after", None)
+        said.pop("deadline_after", None)
     for name, node in fields.items():
-        old = written.get(name)
+        old = said.get(name)
         if name == "env" and old is not None and isinstance(old[1].value, dict):
             assert isinstance(node.value, dict)
             both = Node(old[1].line, {**old[1].value, **node.value})
-            written[name] = (old[0], both)
+            said[name] = (old[0], both)
         else:
-            written[name] = (0, node)
-    return Node(job.node.line, written)
-
-
-def _text(text: str) -> Node:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{text!r} is not text in UTF-8") from None
-    return Node(0, text)
-
-
-def _mapping(fields: Mapping[str, Node]) -> Node:
-    return Node(0, {name: (0, node) for name, node in fields.items()})
+            said[name] = (0, node)
+    return Node(job.node.line, said)
