@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
-from bough.localtime import LOCAL as LOCAL
+from bough import localtime
+
+LOCAL = localtime.LOCAL
 
 
 def now() -> float:
