@@ -8,9 +8,7 @@ from typing import Any
 
 import click
 
-from bough import localtime
-
-LOCAL = localtime.LOCAL
+from bough.localtime import LOCAL
 
 
 def now() -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from bough.cli import asking, references
-from bough.cli.grid import Cell, Column, Grid, bare, draw
+from bough.cli.grid import Cell, Column, Grid, bare, cells, clipped, draw
 from bough.cli.palette import DEVICES
 from bough.cli.words import runs
 from bough.core.units import format_size
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 COLUMNS: Final = (
     Column("Device"),
     Column("State"),
-    Column("Whose", cut=True),
+    Column("Whose", cut=12),
     Column("Busy", right=True, if_any=True),
     Column("Memory", right=True, if_any=True),
     Column("°C", right=True, if_any=True, rank=2),
     Column("W", right=True, if_any=True, rank=3),
-    Column("", cut=True, if_any=True),
+    Column("", cut=16, if_any=True),
 )
 
 
@@ -147,8 +147,26 @@ def render(devices: Sequence[DeviceRecord], look: Look) -> list[str]:
     if not devices:
         text = "There are no devices. Look again: " + look.paint("bough devices check", "type")
         return [text] if look.people else []
-    rows = [row for node in nodes(devices) for row in rows_of(node)]
-    return [line for line in draw(Grid(COLUMNS, rows), look.width, look.colour) if line]
+    found = [(head(node, look), [row(alike) for alike in groups(node)]) for node in nodes(devices)]
+    rows = [row for _, below in found for row in below]
+    titles, *drawn = draw(Grid(COLUMNS, rows), look.width, look.colour)
+    lines, left = [titles], iter(drawn)
+    for title, below in found:
+        lines += [title, *islice(left, len(below))]
+    return lines
+
+
+def head(node: list[DeviceRecord], look: Look) -> str:
+    """The line above a node's devices."""
+    first = node[0]
+    name = bare("/".join([*first.path, first.node]))
+    kind = bare(first.kind + (f" ({first.model})" if first.model else ""))
+    free = sum(device.state == "free" for device in node)
+    facts = [f"{len(node)} × {kind}", f"{free} free"]
+    known = [device.watts for device in node if device.watts is not None]
+    facts += [f"{sum(known):,.0f} W"] if known else []
+    text = clipped(f"  {', '.join(facts)}", look.width - cells(name))
+    return look.paint(name, "name") + look.paint(text, "quiet")
 
 
 def nodes(devices: Sequence[DeviceRecord]) -> Iterator[list[DeviceRecord]]:
@@ -158,25 +176,6 @@ def nodes(devices: Sequence[DeviceRecord]) -> Iterator[list[DeviceRecord]]:
     ordered = sorted(devices, key=lambda d: (d.path, first[d.node], d.index))
     for _, found in groupby(ordered, key=lambda device: device.node):
         yield list(found)
-
-
-def rows_of(node: list[DeviceRecord]) -> Iterator[list[Cell]]:
-    """A line for the node, and one for each device, or for some that are alike."""
-    first = node[0]
-    path = "/".join([*first.path, first.node])
-    free = sum(device.state == "free" for device in node)
-    kind = first.kind + (f" ({first.model})" if first.model else "")
-    drained = all(device.state == "drained" for device in node)
-    state = Cell("drained" if drained else f"{free} free", "waits" if drained else "quiet")
-    whose = Cell(f"{len(node)} × {bare(kind)}", "quiet")
-    yield [Cell(bare(path), "name"), state, whose, *[Cell("")] * 4, watts_of(node)]
-    for alike in groups(node):
-        yield row(alike)
-
-
-def watts_of(node: list[DeviceRecord]) -> Cell:
-    known = [device.watts for device in node if device.watts is not None]
-    return Cell(f"{sum(known):,.0f}W in all" if len(known) > 1 else "", "quiet")
 
 
 def groups(node: list[DeviceRecord]) -> Iterator[list[DeviceRecord]]:
@@ -208,10 +207,12 @@ def row(alike: list[DeviceRecord]) -> list[Cell]:
 
 
 def memory(device: DeviceRecord) -> str:
-    """ "34 of 80GiB"."""
+    """ "34/80GiB"."""
     if device.memory_bytes is None:
         return ""
     whole = format_size(device.memory_bytes)
     if device.memory_used_bytes is None:
         return whole
-    return f"{format_size(device.memory_used_bytes)} of {whole}"
+    used = format_size(device.memory_used_bytes)
+    unit = whole.lstrip("0123456789.")
+    return f"{used.removesuffix(unit)}/{whole}"

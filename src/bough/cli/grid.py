@@ -15,8 +15,6 @@ from bough.cli.palette import painted
 GAP: Final = 2
 #: Width when stdout is no terminal: files and pipes have room.
 FILE_WIDTH: Final = 200
-#: A column that may be cut is never narrower than this.
-CUT_MIN: Final = 8
 
 
 class Cell(NamedTuple):
@@ -33,8 +31,8 @@ class Column(NamedTuple):
     right: bool = False
     #: Columns of higher rank are left out first where there is no room; 0: it always stays.
     rank: int = 0
-    #: It may be cut where there is no room.
-    cut: bool = False
+    #: It may be cut to this width where there is no room; 0: never.
+    cut: int = 0
     #: It is left out when all its cells are empty.
     if_any: bool = False
 
@@ -67,25 +65,23 @@ def draw(grid: Grid, width: int, colour: bool = False) -> list[str]:
 def fitted(columns: Sequence[Column], natural: dict[int, int], width: int) -> dict[int, int]:
     """Which columns are shown, and how wide each is."""
     shown = dict(natural)
+    least = {n: min(w, columns[n].cut) if columns[n].cut else w for n, w in natural.items()}
 
     def needed() -> int:
-        cut = [min(shown[n], CUT_MIN) if columns[n].cut else shown[n] for n in shown]
-        return sum(cut) + GAP * (len(shown) - 1)
+        return sum(least[n] for n in shown) + GAP * (len(shown) - 1)
 
     for number in sorted(natural, key=lambda n: columns[n].rank, reverse=True):
         if needed() <= width or columns[number].rank == 0:
             break
         del shown[number]
     over = sum(shown.values()) + GAP * (len(shown) - 1) - width
+    # Letter by letter, from whatever has most to give.
     while over > 0:
-        able = [n for n in shown if columns[n].cut and shown[n] > CUT_MIN]
-        if not able:
+        number = max(shown, key=lambda n: shown[n] - least[n])
+        if shown[number] == least[number]:
             break
-        widest = max(able, key=lambda n: shown[n])
-        others = [shown[n] for n in able if n != widest]
-        step = min(over, shown[widest] - max([CUT_MIN, *others]) or 1)
-        shown[widest] -= step
-        over -= step
+        shown[number] -= 1
+        over -= 1
     return shown
 
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from bough.cli import asking, references
-from bough.cli.clock import LOCAL, Moment
+from bough.cli.clock import Moment
 from bough.cli.grid import Cell, Column, Grid, bare, draw
 from bough.cli.ls import PAGE_MAX, Wanted, myself
 from bough.cli.palette import STATES
 from bough.cli.words import hours, sizes, span
 from bough.core.moments import format_time
 from bough.errors import InputError
+from bough.localtime import LOCAL
 from bough.records import ENDED, JobRecord
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 USUAL: Final = 30
 COLUMNS: Final = (
     Column("Job"),
-    Column("Name", cut=True),
-    Column("User", cut=True, rank=1, if_any=True),
-    Column("Queue", cut=True, rank=5, if_any=True),
+    Column("Name", cut=14),
+    Column("User", cut=8, rank=1, if_any=True),
+    Column("Queue", cut=8, rank=5, if_any=True),
     Column("State"),
     Column("Code", right=True, if_any=True),
     Column("Devices", right=True, rank=4),

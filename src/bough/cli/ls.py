@@ -28,13 +28,13 @@ PAGE_MAX: Final = 1000
 
 COLUMNS: Final = (
     Column("Job"),
-    Column("Name", cut=True),
-    Column("User", cut=True, rank=1, if_any=True),
-    Column("Queue", cut=True, rank=3, if_any=True),
+    Column("Name", cut=12),
+    Column("User", cut=8, rank=1, if_any=True),
+    Column("Queue", cut=8, rank=4, if_any=True),
     Column("State"),
-    Column("Devices", rank=4),
-    Column("Time", right=True, rank=2),
-    Column("", cut=True),
+    Column("Devices", rank=2),
+    Column("Time", right=True, rank=3),
+    Column("", cut=22),
 )
 
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 BAR_WIDTH: Final = 10
 COLUMNS: Final = (
-    Column("Queue", cut=True),
+    Column("Queue", cut=12),
     Column("", rank=2),
     Column("Uses", right=True),
-    Column("May", right=True),
+    Column("Entitled", right=True),
     Column("Guarantee", right=True, rank=1),
     Column("Limit", right=True, rank=1),
     Column("Weight", right=True, rank=5),
@@ -243,7 +243,7 @@ def render_one(each: QueueRecord, look: Look) -> list[str]:
     kinds = ", ".join(f"{kind} {most}" for kind, most in queue.kind_limits.items())
     facts = {
         "below": bare(queue.parent) or "the root",
-        "uses": f"{each.used} of {each.entitled} devices  {filled(each)}",
+        "uses": f"{each.used} devices; {each.entitled} it may count on  {filled(each)}",
         "jobs": f"{each.running} running, {each.waiting} waiting",
         "guarantee": f"{queue.guarantee} devices it gets back on demand",
         "limit": ("none" if queue.limit is None else f"{queue.limit} devices")

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from bough.cli import asking, clock, words
-from bough.cli.clock import LOCAL, Moment
+from bough.cli.clock import Moment
 from bough.cli.grid import Cell, Column, Grid, bar, bare, draw
 from bough.core.moments import format_time
 from bough.errors import InputError
+from bough.localtime import LOCAL
 from bough.records import UsageRow
 
 if TYPE_CHECKING:
@@ -80,13 +81,14 @@ def render(
 ) -> list[str]:
     """The most first, with its part of all as a bar."""
     since, until = (format_time(at, look.now, LOCAL) for at in window)
+    until = "now" if window[1] >= look.now else until
     head = [look.paint(f"{since} to {until}", "quiet")] if look.people else []
     if not rows:
         return [*head, "Nothing was used in that time."] if look.people else []
     ordered = sorted(rows, key=lambda row: (-row.device_hours, row.who))
     most = max(row.device_hours for row in rows)
     columns = (
-        Column(by.capitalize(), cut=True),
+        Column(by.capitalize(), cut=12),
         Column("Device-hours", right=True),
         Column("", rank=2),
         Column("Share", right=True, rank=1),

@@ -10,11 +10,11 @@ import click
 import msgspec
 
 from bough.cli import asking, references, words
-from bough.cli.clock import LOCAL
 from bough.cli.grid import Cell, Column, Grid, bar, bare, draw, wrapped
 from bough.cli.palette import STATES
 from bough.core.moments import format_time
 from bough.core.units import format_duration, format_size
+from bough.localtime import LOCAL
 from bough.records import ENDED, Attempt, JobDetail, JobRecord, Receipt
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ ATTEMPTS: Final = (
     Column("Try", right=True),
     Column("Began"),
     Column("Ran", right=True),
-    Column("Devices", rank=1, cut=True),
-    Column("How it ended", cut=True),
+    Column("Devices", rank=1, cut=12),
+    Column("How it ended", cut=24),
 )
 
 
@@ -110,7 +110,8 @@ def labelled(detail: JobDetail, now: float) -> Iterator[tuple[str, str]]:
     if job.array_of:
         yield "array", bare(f"{job.array_of}, number {spec.array_index}")
     if job.retries or job.failures:
-        yield "failures", f"{job.failures}; tried again up to {job.retries} times"
+        again = f"; tried again up to {job.retries} times" if job.retries else ""
+        yield "failures", f"{job.failures} so far{again}"
     if job.retry_of:
         yield "repeats", f"job {job.retry_of}"
 

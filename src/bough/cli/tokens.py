@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 SCOPES: Final = ("read", "submit", "manage", "admin")
 COLUMNS: Final = (
-    Column("Token", cut=True),
-    Column("User", cut=True),
+    Column("Token", cut=12),
+    Column("User", cut=8),
     Column("Allows"),
     Column("Made", right=True, rank=1),
     Column("Ends", right=True),

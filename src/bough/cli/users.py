@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bough.cli.asking import Look
 
 COLUMNS: Final = (
-    Column("User", cut=True),
+    Column("User", cut=8),
     Column("Devices", right=True),
     Column("Running", right=True),
     Column("Waiting", right=True),

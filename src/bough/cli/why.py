@@ -18,7 +18,7 @@ from bough.records import ENDED, JobRecord
 if TYPE_CHECKING:
     from bough.cli.asking import Look
 
-COLUMNS: Final = (Column("fact"), Column("value", cut=True))
+COLUMNS: Final = (Column("fact"), Column("value", cut=20))
 #: Facts whose names say too little.
 FACTS: Final = {
     "needs": "devices it needs",
@@ -67,13 +67,18 @@ def render(answer: Answer, look: Look) -> list[str]:
     lines = [f"{look.paint(f'Job {job.id}  {bare(job.name)}', 'name')}  {state}"]
     lines += wrapped(bare(reason.text), look.width)
     rows = [
-        [Cell(f"  {FACTS.get(name, name.replace('_', ' '))}", "quiet"), Cell(fact(name, value))]
+        [Cell(f"  {label(name)}", "quiet"), Cell(fact(name, value))]
         for name, value in reason.facts.items()
         if value != ""
     ]
     if rows:
         lines += ["", *draw(Grid(COLUMNS, rows), look.width, look.colour)[1:]]
     return lines + helping(answer, look)
+
+
+def label(name: str) -> str:
+    """A fact's name in words."""
+    return FACTS.get(name) or name.removesuffix("_seconds").replace("_", " ")
 
 
 def fact(name: str, value: int | float | str) -> str:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from bough.cli.clock import LOCAL
 from bough.cli.grid import bare
 from bough.core.model import Place, Range
 from bough.core.moments import format_time
 from bough.core.units import format_counts, format_duration
+from bough.localtime import LOCAL
 from bough.records import ENDED, Attempt, JobRecord
 
 BLOCKS: Final = "▁▂▃▄▅▆▇█"
@@ -120,7 +120,7 @@ def outlook(job: JobRecord, now: float) -> str:
         known = [] if job.progress is None else [f"{job.progress:.0%}"]
         known += [] if job.eta_seconds is None else [f"{span(job.eta_seconds)} left"]
         return " · ".join([*known, place(job.place)])
-    return bare(job.reason.text)
+    return bare(job.reason.text).removeprefix("It ")
 
 
 def attempt_end(attempt: Attempt) -> str:
@@ -134,8 +134,11 @@ def attempt_end(attempt: Attempt) -> str:
     if attempt.how == "lost":
         return "was lost with its machine" + noted(attempt.note)
     words = explain(attempt.code or 0, "failed", attempt.note).text
-    code = "" if "exit code" in words else f" (exit code {attempt.code})"
-    return words + code + noted(attempt.note)
+    if "exit code" in words:
+        return words + noted(attempt.note)
+    code = f"exit code {attempt.code})"
+    words = f"{words[:-1]}, {code}" if words.endswith(")") else f"{words} ({code}"
+    return words + noted(attempt.note)
 
 
 def noted(note: str) -> str:
