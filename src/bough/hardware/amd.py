@@ -74,10 +74,10 @@ def devices(names: list[dict[str, Any]], static: list[dict[str, Any]]) -> dict[i
             uuid=str(listed.get(number, {}).get("uuid", "")),
             socket=-1 if socket is None else socket,
         )
-    counts = {count for number in found if (count := hip.get(number)) is not None}
-    if len(counts) < len(found):
+    counts = {number: count for number in found if (count := hip.get(number)) is not None}
+    if len(set(counts.values())) < len(found):
         return found
-    return {number: device._replace(number=hip[number]) for number, device in found.items()}
+    return {number: device._replace(number=counts[number]) for number, device in found.items()}
 
 
 def readings(

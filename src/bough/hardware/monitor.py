@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Literal
 
 from bough.core.model import DeviceHealth
 from bough.hardware.meters import Round
@@ -19,6 +19,8 @@ _log = logging.getLogger(__name__)
 
 #: A driver that hangs is not waited for any longer.
 PATIENCE_SECONDS: Final = 60.0
+#: Nor is the monitor's own thread, when it is to end.
+STOP_SECONDS: Final = 5.0
 #: Looks in a row that must agree before a device is taken, or free again: what has just ended may
 #: be listed a moment longer, and what has just begun is not known yet.
 LOOKS: Final = 2
@@ -63,7 +65,7 @@ class Monitor:
         self._last: Round | None = None
         self._verdicts: dict[_Key, Verdict] = {}
         #: What was told of each, and what is to be told once it was seen often enough.
-        self._told: dict[_Key, str] = {}
+        self._told: dict[_Key, Literal["well", "taken", "unhealthy"]] = {}
         self._rumours: dict[_Key, tuple[str, int]] = {}
 
     def start(self) -> None:
@@ -77,7 +79,7 @@ class Monitor:
         """Look no more; a driver that hangs is left hanging."""
         self._stopping.set()
         if self._thread is not None:
-            self._thread.join(self._patience_seconds + 1)
+            self._thread.join(STOP_SECONDS)
 
     def check(self) -> Readings:
         """Look now, believe it at once, and forget failures that somebody has seen to."""
@@ -121,7 +123,9 @@ class Monitor:
         found = verdict(reading, self._ours, held)
         self._verdicts[key] = found
         told = self._told.get(key)
-        if found.state == told or (held and found.state != "well" and not found.broken):
+        if held and not found.broken:
+            found = Verdict() if told is None else found._replace(state=told)
+        if found.state == told:
             self._rumours.pop(key, None)
             return
         state, seen = self._rumours.get(key, ("", 0))

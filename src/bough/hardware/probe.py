@@ -6,16 +6,20 @@ import math
 import re
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from bough.core.cluster import DEVICES_MAX, Cluster
 from bough.core.model import Node
 from bough.errors import InputError
 from bough.hardware import amd, ascend, cpu, nvidia
 from bough.hardware.layout import inner_levels, islands
 from bough.hardware.readings import Device, NotHere, Reading, Readings, Source
 
+if TYPE_CHECKING:
+    from bough.core.cluster import Cluster
+
 FORMS = "cpu, cpu:8, nvidia, nvidia:0,2-3, amd, ascend, nvidia+cpu:4"
+#: As many devices as a node may have.
+SLOTS_MAX = 4096
 #: Makers in the order in which they are asked.
 MAKERS: Mapping[str, Callable[[], Source]] = {
     "nvidia": nvidia.find, "amd": amd.find, "ascend": ascend.find,
@@ -73,6 +77,8 @@ class Machine(NamedTuple):
 
     def cluster(self) -> Cluster:
         """The same as a cluster of its own."""
+        from bough.core.cluster import Cluster  # the whole tree, for who only wants to look
+
         return Cluster(
             levels=self.levels, nodes=self.nodes, inner=self.inner, bandwidth=self.bandwidth
         )
@@ -137,8 +143,8 @@ def _choice(part: str, text: str) -> _Choice:
     name, _, rest = part.partition(":")
     if name == "cpu":
         count = int(rest) if rest.isdecimal() else 0 if rest else _usable_slots()
-        if not 1 <= count <= DEVICES_MAX:
-            what = f"{text!r}: write 1 to {DEVICES_MAX} CPU slots"
+        if not 1 <= count <= SLOTS_MAX:
+            what = f"{text!r}: write 1 to {SLOTS_MAX} CPU slots"
             raise InputError(what, field="--devices", hint=f"like {FORMS}")
         slots = cpu.Slots(count)
         return slots, slots.devices
@@ -177,7 +183,7 @@ def _numbers(text: str, whole: str) -> list[int]:
 
 
 def _usable_slots() -> int:
-    return min(max(int(cpu.cpus()), 1), DEVICES_MAX)
+    return min(max(int(cpu.cpus()), 1), SLOTS_MAX)
 
 
 # ------------------------------------------------------------------------------------- what it is
