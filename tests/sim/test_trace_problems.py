@@ -147,8 +147,10 @@ def test_own_traces_name_shared_curves(tmp_path: Path) -> None:
     assert trace.jobs[0].spec.devices == Range(min=2, max=4)
 
 
-def own_line(devices_range: object = None, **changes: object) -> str:
-    spec = {"name": "x", "devices": devices_range or {}}
+def own_line(
+    devices_range: object = None, asks: dict[str, object] | None = None, **changes: object
+) -> str:
+    spec = {"name": "x", "devices": devices_range or {}} | (asks or {})
     return json.dumps({"id": "9", "submit": 1, "seconds": 1, "devices": 1, "spec": spec} | changes)
 
 
@@ -165,7 +167,15 @@ def own_line(devices_range: object = None, **changes: object) -> str:
         (own_line(fails_at=1), "fails_at: 1 is not within 0..1"),
         (own_line(curve="d"), "curve: 'd' is not among the curves of the first line"),
         (own_line(curve={"sizes": [1], "speed": [0]}), "curve: speed is 0 everywhere"),
-        (own_line(devices_range={"min": 0}), "spec.devices: 0..1 is not within 1..10000000"),
+        (own_line(devices_range={"min": 0}), "it needs 1 to 10000000 devices"),
+        (own_line(devices_range={"max": 10**30}), "needs 0 <= min <= max <= 10000000"),
+        (own_line(asks={"priority": 10**30}), "priority must be from -1000000 to 1000000"),
+        (own_line(asks={"cpus": 1e308}), "cpus must be 0 or more, and at most 1e+18"),
+        (own_line(asks={"memory": -1}), "memory must be 0 or more"),
+        (own_line(asks={"roles": [{"name": "w", "devices": 0}]}), "it needs 1 to 10000000"),
+        (own_line(asks={"roles": [{"name": "w", "devices": 10**30}]}), "at most 1e+18"),
+        (own_line(asks={"roles": [{"name": "w", "devices": 10**8}]}), "it needs 1 to 10000000"),
+        (own_line(asks={"roles": [{"name": "w", "cpus": -1}]}), "cpus must be 0 or more"),
         (own_line(devices_range={"min": 3, "max": 2}), "range 3..2 needs 0 <= min <= max"),
         ('{"id": "9", "curve": ' + '{"a":' * 100_000, "recursion"),
     ],

@@ -12,6 +12,10 @@ from typing import Literal
 import msgspec
 
 INFINITY = float("inf")
+#: Larger numbers are slips of the pen.
+DEVICES_MAX = 10_000_000
+AMOUNT_MAX = 10**18
+PRIORITY_MAX = 1_000_000
 
 
 class Frozen(
@@ -30,6 +34,13 @@ def sizes_between(least: int, most: int, steps: tuple[int, ...]) -> tuple[int, .
     return tuple(sorted({least, most, *steps, *powers}))
 
 
+def check_amounts(asked: Frozen, *names: str) -> None:
+    """Refuse what is negative, endless or no number."""
+    for name in names:
+        if not 0 <= getattr(asked, name) <= AMOUNT_MAX:
+            raise ValueError(f"{name} must be 0 or more, and at most {AMOUNT_MAX:g}")
+
+
 class Range(Frozen, frozen=True):
     """How many devices (or workers) a job accepts."""
 
@@ -41,8 +52,9 @@ class Range(Frozen, frozen=True):
     steps: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.min < 0 or self.max < self.min:
-            raise ValueError(f"range {self.min}..{self.max} needs 0 <= min <= max")
+        if not 0 <= self.min <= self.max <= DEVICES_MAX:
+            said = f"0 <= min <= max <= {DEVICES_MAX}"
+            raise ValueError(f"range {self.min}..{self.max} needs {said}")
         if any(not self.min <= s <= self.max for s in self.steps):
             raise ValueError(f"steps {list(self.steps)} must lie within {self.min}..{self.max}")
 
@@ -62,6 +74,9 @@ class Role(Frozen, frozen=True):
     memory: int = 0
     #: Command of this role; empty means the job's.
     command: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_amounts(self, "devices", "cpus", "memory")
 
 
 class Wish(Frozen, frozen=True):
@@ -144,17 +159,19 @@ class JobSpec(Frozen, frozen=True):
             raise ValueError("at most one role may have a range of counts")
         if any(not r.devices and len(r.count.sizes()) > 1 for r in self.roles):
             raise ValueError("a role without devices cannot have a range of counts")
-        if self.roles and not self.sizes()[-1]:
-            raise ValueError("some role needs devices")
+        if not 1 <= self.sizes()[0] <= self.sizes()[-1] <= DEVICES_MAX:
+            raise ValueError(f"it needs 1 to {DEVICES_MAX} devices")
         if not self.max_run_seconds > 0:
             raise ValueError("max_run_seconds must be positive")
         if self.max_run_seconds == INFINITY:  # the same object, so that it is left out in writing
             msgspec.structs.force_setattr(self, "max_run_seconds", INFINITY)
         if self.estimate_seconds is not None and not 0 < self.estimate_seconds < INFINITY:
             raise ValueError("estimate_seconds must be positive and finite")
-        for name in ("cpus", "memory", "min_run_seconds", "retries", "estimate_devices", "batch"):
-            if not 0 <= getattr(self, name) < INFINITY:
-                raise ValueError(f"{name} must be 0 or more")
+        if abs(self.priority) > PRIORITY_MAX:
+            raise ValueError(f"priority must be from -{PRIORITY_MAX} to {PRIORITY_MAX}")
+        check_amounts(
+            self, "cpus", "memory", "min_run_seconds", "retries", "estimate_devices", "batch"
+        )
 
     def sizes(self) -> tuple[int, ...]:
         """Every number of devices the whole gang may hold, ascending."""

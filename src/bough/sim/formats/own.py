@@ -113,7 +113,6 @@ def job_of(collector: Collector, line: Line, curves: dict[str, Curve]) -> TraceJ
         raise BadRow(f"{line.seconds:g} is not within 0..{SECONDS_MAX:g}", "seconds")
     if not 1 <= line.devices <= DEVICES_MAX:
         raise BadRow(f"{line.devices} is not within 1..{DEVICES_MAX}", "devices")
-    check_sizes(line.spec)
     if line.fails_at is not None and not 0 < line.fails_at < 1:
         raise BadRow(f"{line.fails_at:g} is not within 0..1", "fails_at")
     curve: Curve | None
@@ -132,13 +131,6 @@ def job_of(collector: Collector, line: Line, curves: dict[str, Curve]) -> TraceJ
         curve=curve,
         fails_at=line.fails_at,
     )
-
-
-def check_sizes(spec: JobSpec) -> None:
-    """A job to replay runs on devices, and on fewer than could ever be."""
-    sizes = spec.sizes() if spec.roles else (spec.devices.min, spec.devices.max)
-    if not 1 <= sizes[0] <= sizes[-1] <= DEVICES_MAX:
-        raise BadRow(f"{sizes[0]}..{sizes[-1]} is not within 1..{DEVICES_MAX}", "spec.devices")
 
 
 def write_trace(trace: Trace, path: str | Path) -> None:
