@@ -12,6 +12,7 @@ TYPE_CHECKING = False  # type checkers know this name; importing typing for it w
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from bough.client import Client as Client
     from bough.core.model import JobSpec as JobSpec
     from bough.core.policy import Plan as Plan
     from bough.core.policy import Policy as Policy
@@ -19,17 +20,26 @@ if TYPE_CHECKING:
     from bough.core.scheduler import Scheduler as Scheduler
     from bough.errors import BoughError as BoughError
     from bough.errors import InputError as InputError
+    from bough.sdk import Job as Job
+    from bough.sdk import JobFailedError as JobFailedError
+    from bough.sdk import job as job
+    from bough.sdk import run as run
     from bough.sim.engine import simulate as simulate
 
 #: Public name: the module that defines it. Names not listed here carry no promise.
 _HOMES: dict[str, str] = {
     "BoughError": "bough.errors",
+    "Client": "bough.client",
     "InputError": "bough.errors",
+    "Job": "bough.sdk",
+    "JobFailedError": "bough.sdk",
     "JobSpec": "bough.core.model",
     "Plan": "bough.core.policy",
     "Policy": "bough.core.policy",
     "Scheduler": "bough.core.scheduler",
     "View": "bough.core.policy",
+    "job": "bough.sdk",
+    "run": "bough.sdk",
     "simulate": "bough.sim.engine",
 }
 

@@ -51,6 +51,8 @@ from bough.records import (
 T = TypeVar("T")
 #: The daemon answers a question that waits after this long at the latest.
 WAIT_SECONDS = 50.0
+#: Most jobs of one page.
+PAGE_MAX = 1000
 Jobs = tuple[JobRecord, ...]
 Devices = tuple[DeviceRecord, ...]
 
@@ -151,6 +153,21 @@ class Client:
             job = self._ask("GET", _job(ref, "wait"), JobRecord, asked)
             if job.state in ENDED or (until is not None and time.monotonic() >= until):
                 return job
+
+    def members(self, ref: str) -> Jobs:
+        """The job that is meant; of an array, all its jobs."""
+        first = self.wait(ref, 0.0)
+        number, dot, _ = first.id.partition(".")
+        if not dot or ref == first.id:
+            return (first,)
+        found: list[JobRecord] = []
+        before = None
+        while True:  # they were submitted together, so they stand together
+            page = self.jobs(user=first.user, before=before, limit=PAGE_MAX)
+            found += [job for job in page.jobs if job.id.partition(".")[0] == number]
+            before = page.next
+            if not before or int(page.jobs[-1].id.partition(".")[0]) < int(number):
+                return tuple(reversed(found))
 
     def decisions(
         self, ref: str | None = None, *, after: int | None = None, limit: int | None = None

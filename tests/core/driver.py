@@ -99,6 +99,9 @@ class Driver:
     def release(self, id: str) -> Commands:
         return self.say(m.Held(at=self.now, id=id, held=False))
 
+    def amend(self, id: str, **wish: Any) -> Commands:
+        return self.say(m.Amended(at=self.now, id=id, **wish))
+
     def up(self, new: m.Node) -> Commands:
         return self.say(m.NodeUp(at=self.now, node=new))
 
@@ -130,11 +133,11 @@ class Driver:
         self.body.work(id, self.now)
         return self._deliver()
 
-    def exits(self, id: str, why: Why = "done", code: int = 0) -> Commands:
+    def exits(self, id: str, why: Why = "done", code: int = 0, note: str = "") -> Commands:
         """The job's processes end by themselves."""
         self.body.leave(id, self.now, why)
         last = self.body.answers.pop()
-        self.body.answers.append(msgspec.structs.replace(last, code=code))
+        self.body.answers.append(msgspec.structs.replace(last, code=code, note=note))
         return self._deliver()
 
     def settle(self) -> Commands:

@@ -61,7 +61,9 @@ def test_a_failed_job_is_tried_again_as_often_as_it_may_be() -> None:
         driver.settle()
         assert driver.exits("a", "failed", code=1) == [m.Start("a", epoch, ALL)]
     driver.settle()
-    assert driver.exits("a", "failed", code=9) == [m.Ended("a", 3, "failed", "exit code 9")]
+    assert driver.exits("a", "failed", code=9) == [
+        m.Ended("a", 3, "failed", "exit code 9, on the last of 3 tries")
+    ]
 
 
 @pytest.mark.parametrize("why", ["lost", "stopped"])

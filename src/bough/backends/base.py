@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from bough.core.model import Event, JobSpec, Node, Place, Resize, Start, Stop
-from bough.records import Recipe
+from bough.records import Ending, Recipe
 
 
 class Expected(NamedTuple):
@@ -48,6 +48,9 @@ class Backend(Protocol):
 
     def logs(self, job: str, epoch: int) -> Sequence[LogFile]:
         """The logs of an attempt."""
+
+    def ending(self, job: str, epoch: int) -> Ending | None:
+        """How an attempt ended, with its note in words; None when it has not."""
 
     def close(self) -> None:
         """Let go of everything and leave it running."""

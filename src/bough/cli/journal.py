@@ -15,7 +15,7 @@ from bough.errors import InputError
 
 if TYPE_CHECKING:
     from bough.server.journal import Journal
-    from bough.server.reading import StoreReader
+    from bough.server.lookup import Lookup
     from bough.server.replay import Outcome
 
 EXIT_FOUND = 1
@@ -23,17 +23,15 @@ PROBLEMS_SHOWN = 20
 #: What every SQLite file begins with.
 SQLITE = b"SQLite format 3\x00"
 
-source = click.argument(
-    "file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+source = click.argument("file", required=False)
 
 
 @click.group("journal")
 def command() -> None:
     """The history of events and decisions that the daemon keeps.
 
-    FILE is a store or an exported journal; without it, it is your own daemon's store, which may be
-    in use.
+    FILE is a store (a file, or the address of a PostgreSQL database) or an exported journal;
+    without it, it is your own daemon's store, which may be in use.
     """
 
 
@@ -42,7 +40,7 @@ def command() -> None:
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Else standard output."
 )
-def export(file: Path | None, output: Path | None) -> None:
+def export(file: str | None, output: Path | None) -> None:
     """Write the journal as lines of JSON, to be replayed or read elsewhere.
 
     It holds what jobs ask for and when, and whose they are: not their commands, environments and
@@ -64,7 +62,7 @@ def export(file: Path | None, output: Path | None) -> None:
 @command.command("replay")
 @source
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def replay(file: Path | None, as_json: bool) -> int:
+def replay(file: str | None, as_json: bool) -> int:
     """Decide everything again, and compare with what was decided.
 
     \b
@@ -101,7 +99,7 @@ def show(outcome: Outcome, as_json: bool) -> None:
 @command.command("verify")
 @source
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def verify(file: Path | None, as_json: bool) -> int:
+def verify(file: str | None, as_json: bool) -> int:
     """Look for gaps, damage, and what cannot be understood.
 
     \b
@@ -127,7 +125,7 @@ def verify(file: Path | None, as_json: bool) -> int:
     return EXIT_FOUND if problems else 0
 
 
-def look(file: Path | None) -> tuple[list[str], int]:
+def look(file: str | None) -> tuple[list[str], int]:
     """What is wrong, and how many entries were put aside when the store was opened."""
     from bough.server.journal import check
 
@@ -141,30 +139,37 @@ def look(file: Path | None) -> tuple[list[str], int]:
 # ----------------------------------------------------------------------------------- opening
 
 
-def is_store(file: Path) -> bool:
-    """As its first bytes tell."""
-    with file.open("rb") as data:
+def is_store(file: str) -> bool:
+    """As its first bytes tell, where it is a file."""
+    if "://" in file:
+        return True
+    with existing(file).open("rb") as data:
         return data.read(len(SQLITE)) == SQLITE
 
 
-def open_store(file: Path | None) -> StoreReader:
-    """That file, or the store of one's own daemon."""
-    from bough.home import home, store_path
-    from bough.server.reading import StoreReader
+def existing(file: str) -> Path:
+    """A file that can be read."""
+    path = Path(file)
+    if not path.is_file():
+        raise InputError("there is no such file", file=file)
+    return path
 
-    path = file or store_path(home())
-    if not path.exists():
-        raise InputError("there is no store yet; `bough up` makes one", file=str(path))
-    return StoreReader(path)
+
+def open_store(file: str | None) -> Lookup:
+    """That one, or the store of one's own daemon."""
+    from bough.home import home
+    from bough.server.opening import open_reader
+
+    return open_reader(file, home())
 
 
 @contextmanager
-def opened(file: Path | None) -> Iterator[Journal]:
+def opened(file: str | None) -> Iterator[Journal]:
     """A store's journal, or one that was exported."""
     from bough.server.journal import of_file, of_store
 
     if file is not None and not is_store(file):
-        yield of_file(file)
+        yield of_file(existing(file))
         return
     with closing(open_store(file)) as store:
         yield of_store(store)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 import click
 
 from bough.cli import asking, references
 from bough.cli.options import Duration
-
-if TYPE_CHECKING:
-    from bough.client import Client
 
 #: As timeout(1) has it.
 EXIT_TIMEOUT = 124
@@ -36,7 +32,7 @@ def command(jobs: tuple[str, ...], timeout: float | None, as_json: bool) -> int:
     found = []
     with asking.connect() as client:
         for ref in jobs:
-            for id in _members(client, ref):
+            for id in [job.id for job in client.members(ref)]:
                 left = None if until is None else max(until - time.monotonic(), 0.0)
                 job = client.wait(id, left)
                 found.append(job)
@@ -48,8 +44,3 @@ def command(jobs: tuple[str, ...], timeout: float | None, as_json: bool) -> int:
     if as_json:
         asking.print_json(found)
     return code
-
-
-def _members(client: Client, ref: str) -> list[str]:
-    """The job itself, or all of an array."""
-    return [ref]

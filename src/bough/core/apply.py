@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from bough.core import model as m
+from bough.core.amend import amended
+from bough.core.ending import doomed_by, end, ended_because, stop_for_good
+from bough.core.exits import LOST as LOST_EXIT
 from bough.core.jobs import Job
 from bough.core.learning import expected_work, learn_rate, learn_work
 from bough.core.nodes import device_health, node_down, node_drained, node_up
-from bough.core.reason import (
-    HELD,
-    LOST,
-    NONE,
-    RETRY,
-    Facts,
-    farewell,
-)  # fmt: skip
+from bough.core.reason import LOST, NONE, RETRY
+from bough.core.retries import back_off, note_failure
 from bough.core.settle import reconcile
-from bough.core.standing import may_run, vacate
-from bough.core.state import (
-    DONE,
-    LEFT,
-    MUST,
-    NAN,
-    QUEUE,
-    RAN,
-    RATE,
-    READY,
-    SINCE,
-    State,
-)  # fmt: skip
-from bough.core.units import format_duration
+from bough.core.standing import may_run, stand, vacate
+from bough.core.state import DONE, LEFT, NAN, QUEUE, RATE, SINCE, State
 
 INFINITY = m.INFINITY
 
@@ -96,86 +80,6 @@ def unfinished(state: State, spec: m.JobSpec) -> set[str]:
     return {a.job for a in spec.after if a.job not in state.ended} if spec.after else set()
 
 
-def doomed_by(state: State, spec: m.JobSpec) -> str:
-    """A job whose end makes this one impossible; empty if there is none."""
-    for after in spec.after:
-        how = state.ended.get(after.job)
-        if how is None or after.on == "any":
-            continue
-        if (how == "done") != (after.on == "success"):
-            return after.job
-    return ""
-
-
-def close(state: State, job: Job, how: Any, reason: str) -> None:
-    """The job is over: its row and its devices go."""
-    if job.place:
-        state.give(job)
-    state.clear_leaving(job)
-    state.pending.pop(job.serial, None)
-    row = state.table.row(job)
-    if not state.table.wi[READY, row]:
-        state.unready -= 1
-    state.musts -= int(state.table.wi[MUST, row])
-    state.priorities -= job.spec.priority != 0
-    state.forget(row, job)
-    state.table.remove(row)
-    del state.jobs[job.id]
-    job.moves("end")
-    state.ended[job.id] = how
-    if how != "done":
-        state.farewells[job.id] = farewell(how, reason, facts_at_end(state, job, row))
-    state.out.append(m.Ended(job.id, job.epoch, how, reason))
-    if not state.content:
-        state.replan = True
-
-
-def facts_at_end(state: State, job: Job, row: int) -> Facts:
-    """What can be said of a job that did not end well."""
-    ran = float(state.table.wf[RAN, row])
-    return {"ran_seconds": ran, "attempts": job.epoch, "failures": job.failures}
-
-
-def end(state: State, job: Job, how: Any, reason: str = "") -> None:
-    """The job is over, and with it those that cannot be without it."""
-    close(state, job, how, reason)
-    release_dependents(state, job.id)
-
-
-def release_dependents(state: State, id: str) -> None:
-    """Let those that wait for a job that is over run, or end with it, and so on down the line."""
-    over = deque([id])
-    while over:
-        id = over.popleft()
-        for name in sorted(state.dependents.pop(id, ())):
-            other = state.jobs.get(name)
-            if other is None:
-                continue
-            other.waits_for.discard(id)
-            if doomed_by(state, other.spec):
-                close(
-                    state,
-                    other,
-                    "cancelled",
-                    f"it depends on {id}, which ended as {state.ended[id]}",
-                )
-                over.append(name)
-            elif not other.waits_for:
-                state.set_ready(state.table.row(other), *may_run(state, other))
-                state.replan = True
-
-
-def stop_for_good(state: State, job: Job, how: str) -> None:
-    """Let a job end as cancelled or timed out, after its processes are gone."""
-    job.ends_as = how
-    if job.held or job.state == "stopping":
-        vacate(state, job)
-        state.set_ready(state.table.row(job), False, HELD)
-        reconcile(state, job)
-    else:
-        end(state, job, how, ended_because(job))
-
-
 def cancelled(state: State, event: m.Cancelled) -> None:
     """The user wants it gone."""
     job = state.jobs.get(event.id)
@@ -192,7 +96,7 @@ def held(state: State, event: m.Held) -> None:
     if event.held:
         vacate(state, job)
         reconcile(state, job)
-    state.set_ready(state.table.row(job), *may_run(state, job))
+    stand(state, job)
     state.replan = True
 
 
@@ -246,11 +150,10 @@ def exited(state: State, event: m.Exited) -> None:
             learn_work(state, job)
         end(state, job, "done")
         return
-    if event.why == "failed":
-        job.failures += 1
-        if not job.ends_as and job.failures > job.spec.retries:
-            end(state, job, "failed", f"exit code {event.code}")
-            return
+    no_more = note_failure(state, job, event) if event.why == "failed" else ""
+    if no_more and not job.ends_as:
+        end(state, job, "failed", no_more)
+        return
     by_itself = job.state != "stopping"
     if not by_itself:
         job.leaves = state.now - job.told_at
@@ -263,19 +166,15 @@ def exited(state: State, event: m.Exited) -> None:
         off = RETRY if event.why == "failed" else LOST
         vacate(state, job, off)
         job.held = ()
-        ready, cause = may_run(state, job)
-        state.set_ready(state.table.row(job), ready, off if ready else cause)
+        if off == RETRY:
+            back_off(state, job)
+        else:
+            job.lost_by = event.note or LOST_EXIT.text
+        stand(state, job, off)
     else:
         job.held = ()
         if job.place:
             reconcile(state, job)
-
-
-def ended_because(job: Job) -> str:
-    """A word on why it was stopped for good."""
-    if job.ends_as == "timed-out":
-        return f"it may run for {format_duration(job.spec.max_run_seconds)}"
-    return "by a user"
 
 
 def progressed(state: State, event: m.Progressed) -> None:
@@ -309,8 +208,8 @@ def tick(state: State, event: m.Tick) -> None:
 
 
 HANDLERS: dict[type, Callable[[State, Any], None]] = {
-    m.Submitted: submitted, m.Cancelled: cancelled, m.Held: held, m.Started: started,
-    m.Resized: resized, m.Exited: exited, m.Progressed: progressed, m.NodeUp: node_up,
-    m.NodeDown: node_down, m.NodeDrained: node_drained, m.DeviceHealth: device_health,
-    m.QueueSet: queue_set, m.Tick: tick,
+    m.Submitted: submitted, m.Cancelled: cancelled, m.Held: held, m.Amended: amended,
+    m.Started: started, m.Resized: resized, m.Exited: exited, m.Progressed: progressed,
+    m.NodeUp: node_up, m.NodeDown: node_down, m.NodeDrained: node_drained,
+    m.DeviceHealth: device_health, m.QueueSet: queue_set, m.Tick: tick,
 }  # fmt: skip

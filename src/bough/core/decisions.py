@@ -68,9 +68,11 @@ def _stopped(state: State, job: Job) -> Reason:
     code = CODES[int(state.table.cause[state.table.row(job)])]
     if code == "preempted":
         facts["by"] = job.lost_to
+    if code == "lost":
+        facts["by"] = job.lost_by
     text = {
         "preempted": f"Job {job.lost_to}, of higher priority, takes its {many(job.had)}.",
-        "lost": "Devices it ran on are lost.",
+        "lost": f"It lost its devices: {job.lost_by}.",
         "held": "A user parks it.",
     }.get(code, f"It gives up its {many(job.had)}: the policy serves others first.")
     return Reason(code="parked" if code == "busy" else code, facts=facts, text=text)

@@ -26,13 +26,31 @@ TRANSITIONS: Final[dict[str, dict[str, str]]] = {
 }
 
 
+class Trouble(msgspec.Struct):
+    """What is remembered of a job's failed tries."""
+
+    #: How the last one ended: its code, its kind (exits.py), and in words.
+    code: int = 0
+    kind: str = ""
+    text: str = ""
+    #: Failures that pass by themselves, and so do not count against `spec.retries`.
+    passing: int = 0
+    #: Failures without a long run between them; of those that pass, in a row, after a short run.
+    streak: int = 0
+    quick: int = 0
+    #: Seconds it had run in all when it failed last.
+    ran: float = 0.0
+    #: Not tried again before.
+    again_at: float = 0.0
+
+
 class Job:
     """One live job: what was asked and what has happened; its numbers are a row of the columns."""
 
     __slots__ = (
         "begins", "ends_as", "epoch", "failures", "had", "held", "held_by_user", "id", "in_place",
-        "leaves", "leaving", "lost_to", "place", "plain", "pools", "seats", "serial", "spec",
-        "state", "step", "told_at", "waits_for",
+        "leaves", "leaving", "lost_by", "lost_to", "place", "plain", "pools", "seats", "serial",
+        "spec", "state", "step", "told_at", "trouble", "waits_for",
     )  # fmt: skip
 
     def __init__(self, id: str, serial: int, spec: JobSpec) -> None:
@@ -50,7 +68,9 @@ class Job:
         self.leaving: Slots = ()
         #: Where each worker of a gang of roles sits: (role, node, devices).
         self.seats: Seats = ()
+        #: Failed tries that count against `spec.retries`; and what is known of all of them.
         self.failures = 0
+        self.trouble: Trouble | None = None
         self.held_by_user = False
         #: Name of the end it is being stopped for ("cancelled", "timed-out"); empty: it goes on.
         self.ends_as = ""
@@ -63,6 +83,8 @@ class Job:
         self.had = 0
         #: Job of higher priority that took its devices last.
         self.lost_to = ""
+        #: In words what befell the devices it lost last.
+        self.lost_by = ""
         #: Pools it accepts, best first.
         self.pools: tuple[int, ...] = ()
         #: Jobs that must end first.

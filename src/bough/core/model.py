@@ -260,6 +260,20 @@ class Held(Event, frozen=True):
     held: bool = True
 
 
+class Amended(Event, frozen=True):
+    """A live job asks for something else from now on; None leaves a thing as it is.
+
+    A deadline or a longest run time of 0 is none at all. Gangs of roles keep their devices.
+    """
+
+    id: str
+    devices: Range | None = None
+    queue: str | None = None
+    priority: int | None = None
+    deadline: float | None = None
+    max_run_seconds: float | None = None
+
+
 class Started(Event, frozen=True):
     """The processes of this epoch run."""
 
@@ -284,6 +298,8 @@ class Exited(Event, frozen=True):
     #: Finished its work; failed by its own fault; was lost by the machine's; stopped as commanded.
     why: Literal["done", "failed", "lost", "stopped"] = "done"
     code: int = 0
+    #: What its body knows of it, in words.
+    note: str = ""
 
 
 class Progressed(Event, frozen=True):
@@ -323,6 +339,8 @@ class DeviceHealth(Event, frozen=True):
     name: str
     device: int
     healthy: bool = True
+    #: What ails it, or who has it, in words.
+    note: str = ""
 
 
 class QueueSet(Event, frozen=True):
@@ -336,7 +354,7 @@ class Tick(Event, frozen=True):
 
 
 AnyEvent = (
-    Submitted | Cancelled | Held | Started | Resized | Exited | Progressed
+    Submitted | Cancelled | Held | Amended | Started | Resized | Exited | Progressed
     | NodeUp | NodeDown | NodeDrained | DeviceHealth | QueueSet | Tick
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ import msgspec
 from bough.core import model as m
 from bough.core.reason import LOST
 from bough.core.settle import reconcile
-from bough.core.standing import may_run, vacate
+from bough.core.standing import stand, vacate
 from bough.core.state import MAX, NodeBook, State
 
 
@@ -23,8 +23,7 @@ def refresh(state: State) -> None:
         else:
             if job.pools and (not before or int(state.table.pool[row]) not in job.pools):
                 state.set_pool(row, job, job.pools[0])
-            ready, cause = may_run(state, job)
-            state.set_ready(row, ready, cause)
+            stand(state, job)
     state.replan = True
 
 
@@ -38,14 +37,15 @@ def node_up(state: State, event: m.NodeUp) -> None:
         book.node = event.node
         return
     if book is not None and not book.down:
-        evict(state, event.node.name)
+        evict(state, event.node.name, f"node {event.node.name} was rebuilt")
     fresh = state.nodes[event.node.name] = NodeBook(event.node)
     state.topology.add(event.node)
     state.empty.add(event.node)
     if book is not None:
         fresh.drained = book.drained
         # A node that was down comes back with all its devices well; one that changed does not.
-        fresh.unhealthy = {d for d in book.unhealthy if d < event.node.devices and not book.down}
+        kept = {} if book.down else book.unhealthy
+        fresh.unhealthy = {d: why for d, why in kept.items() if d < event.node.devices}
     refresh(state)
 
 
@@ -57,15 +57,16 @@ def node_down(state: State, event: m.NodeDown) -> None:
     book.down = True
     state.topology.remove(event.name)
     state.empty.remove(event.name)
-    evict(state, event.name)
+    evict(state, event.name, f"node {event.name} is down")
     refresh(state)
 
 
-def evict(state: State, name: str, mask: int = -1) -> None:
+def evict(state: State, name: str, why: str, mask: int = -1) -> None:
     """Every job that holds devices there loses its place, and is told to stop."""
     index = state.topology.names.index(name)
     for job in list(state.table.items):
         if any(node == index and bits & mask for node, bits in job.place + job.held):
+            job.lost_by = why
             vacate(state, job, LOST)
             reconcile(state, job)
 
@@ -84,13 +85,21 @@ def node_drained(state: State, event: m.NodeDrained) -> None:
 def device_health(state: State, event: m.DeviceHealth) -> None:
     """A device fails under a job, or comes back."""
     book = state.nodes.get(event.name)
-    if book is None or event.healthy == (event.device not in book.unhealthy):
+    if book is None:
+        return
+    if event.healthy == (event.device not in book.unhealthy):
+        if not event.healthy:
+            book.unhealthy[event.device] = event.note
         return
     if not 0 <= event.device < book.node.devices:
         raise ValueError(f"node {event.name} has no device {event.device}")
-    (book.unhealthy.discard if event.healthy else book.unhealthy.add)(event.device)
+    if event.healthy:
+        del book.unhealthy[event.device]
+    else:
+        book.unhealthy[event.device] = event.note
     state.topology.health(event.name, event.device, event.healthy)
     state.empty.health(event.name, event.device, event.healthy)
     if not event.healthy:
-        evict(state, event.name, 1 << event.device)
+        why = f"device {event.device} of {event.name}: {event.note or 'not in working order'}"
+        evict(state, event.name, why, 1 << event.device)
     refresh(state)

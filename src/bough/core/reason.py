@@ -179,17 +179,43 @@ def wait(count: int) -> str:
 def _off(state: State, job: Job, row: int) -> Reason:
     """It ran before."""
     code, f = CODES[int(state.table.cause[row])], facts_of(state, job, row)
-    if code == "preempted":
-        f["by"] = job.lost_to
+    if code in ("preempted", "lost"):
+        f["by"] = job.lost_to if code == "preempted" else job.lost_by
     ago = format_duration(float(f["waited_seconds"]))
     was = {
         "parked": f"It was parked {ago} ago, because the policy serves others first",
         "preempted": f"Job {job.lost_to}, of higher priority, took its devices {ago} ago",
-        "lost": f"It lost its devices {ago} ago",
-        "retry": f"It failed {ago} ago and is to be tried again",
+        "lost": f"It lost its devices {ago} ago ({job.lost_by})",
     }[code]
     text = f"{was}; it needs {many(int(f['needs']), str(f['kind']))} and {free_of(f)}."
     return Reason(code=code, facts=f, text=text)
+
+
+def facts_of_trouble(job: Job) -> Facts:
+    """How its last failed try ended; nothing if none has failed."""
+    trouble = job.trouble
+    if trouble is None:
+        return {}
+    f: Facts = {"exit_code": trouble.code, "exit_kind": trouble.kind, "exit": trouble.text}
+    if job.spec.retries:
+        f["tries"] = job.spec.retries + 1
+    if trouble.quick > 1:
+        f["tries_in_a_row"] = trouble.quick
+    return f
+
+
+def _retry(state: State, job: Job, row: int) -> Reason:
+    """Its last try failed."""
+    trouble, f = job.trouble, facts_of(state, job, row) | facts_of_trouble(job)
+    assert trouble is not None, f"job {job.id} is to be tried again, but never failed"
+    count, ago = job.failures + trouble.passing + 1, format_duration(float(f["waited_seconds"]))
+    again = max(trouble.again_at - state.now, 0.0)
+    f |= {"try": count, "failures": job.failures, "again_in_seconds": again}
+    text = f"It failed {ago} ago ({trouble.text}); try {count} comes in {format_duration(again)}."
+    if not again:
+        needs = f"it needs {many(int(f['needs']), str(f['kind']))} for try {count}"
+        text = f"It failed {ago} ago ({trouble.text}); {needs} and {free_of(f)}."
+    return Reason(code="retry", facts=f, text=text)
 
 
 def _fragmentation(state: State, job: Job, row: int) -> Reason:
@@ -284,8 +310,24 @@ def _kind(state: State, job: Job, row: int) -> Reason:
 
 def _too_big(state: State, job: Job, row: int) -> Reason:
     f = facts_of(state, job, row)
-    text = f"{needed(f)}; the cluster has {f['usable']} in working order."
-    return Reason(code="too-big", facts=f, text=text)
+    broken = ailing(state, int(state.table.pool[row]))
+    text = f"{needed(f)}; the cluster has {f['usable']} in working order"
+    if broken:
+        f["broken"] = len(broken)
+        beyond = "; …" if len(broken) > 3 else ""
+        verb = is_are(len(broken))
+        text += f", and {len(broken)} that {verb} not ({'; '.join(broken[:3])}{beyond})"
+    return Reason(code="too-big", facts=f, text=f"{text}.")
+
+
+def ailing(state: State, pool: int) -> list[str]:
+    """Devices of that kind that cannot be used, and what ails them, if that was said."""
+    return [
+        f"device {device} of {book.node.name}{': ' if note else ''}{note}"
+        for book in state.nodes.values()
+        if not book.down and state.topology.kinds.index(book.node.kind) == pool
+        for device, note in sorted(book.unhealthy.items())
+    ]
 
 
 def _deadline(state: State, job: Job, row: int) -> Reason:
@@ -302,7 +344,7 @@ def _policy(state: State, job: Job, row: int) -> Reason:
 
 
 _WAITING: Final[dict[str, Callable[[State, Job, int], Reason]]] = {
-    "none": _busy, "parked": _off, "preempted": _off, "lost": _off, "retry": _off,
+    "none": _busy, "parked": _off, "preempted": _off, "lost": _off, "retry": _retry,
     "busy": _busy, "fragmentation": _fragmentation, "topology": _topology,
     "resources": _resources, "quota": _quota, "paused": _queue, "budget": _queue,
     "dependency": _dependency, "held": _held, "kind": _kind, "too-big": _too_big,

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from bough.core.amend import respec
 from bough.core.model import JobSpec, Range, Tick, Wish
 from bough.core.reason import CODES, many
-from bough.core.standing import may_run
-from bough.core.state import CAUSE, QUEUE, State
+from bough.core.standing import stand
+from bough.core.state import CAUSE, State
 from bough.core.units import format_size
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def cheapest(scheduler: Scheduler, job: Job) -> str:
     """The first change that works; empty when none of those tried does."""
     row = scheduler.state.table.row(job)
     code = CODES[int(scheduler.state.table.wi[CAUSE, row])]
+    if job.trouble is not None and job.trouble.again_at > scheduler.state.now:
+        return ""  # it failed, and is not tried again before that
     if would_start(scheduler, job.id, job.spec):
         return ""  # it only waits for the next plan
     for words, spec in changes(scheduler.state, job, code):
@@ -62,20 +65,12 @@ def would_start(scheduler: Scheduler, id: str, spec: JobSpec) -> bool:
     fork = scheduler.fork()
     fork.settings = msgspec.structs.replace(fork.settings, round_seconds=0.0)
     state = fork.state
-    respec(state, state.jobs[id], spec)
-    fork.handle([Tick(at=state.now)])
-    return bool(state.jobs[id].place)
-
-
-def respec(state: State, job: Job, spec: JobSpec) -> None:
-    """Let a waiting job ask for something else, without losing its turn."""
-    row, wi = state.table.row(job), state.table.wi
-    job.ask(spec)
-    job.pools = state.pools_for(spec)
-    state.set_pool(row, job, (job.pools or (0,))[0])
-    wi[QUEUE, row] = 0 if state.queues.trivial else state.queues.index(spec.queue)
-    state.set_ready(row, *may_run(state, job))
+    job = state.jobs[id]
+    respec(state, job, spec)
+    stand(state, job)
     state.replan = True
+    fork.handle([Tick(at=state.now)])
+    return bool(job.place)
 
 
 def changes(state: State, job: Job, code: str) -> Iterator[Change]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from bough.core import model as m
 from bough.core import snapshot
-from bough.core.apply import HANDLERS, release_dependents, stop_for_good
+from bough.core.apply import HANDLERS
 from bough.core.content import (
     PAUSE_MAX,
     all_have_what_they_want,
@@ -20,12 +20,14 @@ from bough.core.content import (
     seat_newcomer,
 )
 from bough.core.decisions import reason_for
+from bough.core.ending import release_dependents, stop_for_good
 from bough.core.planning import BadPlan, draft, expire_locks
 from bough.core.policy import Ints, Policy, View
 from bough.core.queues import QueueTree
 from bough.core.reason import Reason, explain
 from bough.core.remedy import cheapest
 from bough.core.repack import repack
+from bough.core.retries import end_waits, next_try
 from bough.core.settle import Settlement, note_causes, retry_pending
 from bough.core.speedup import SpeedBook
 from bough.core.state import State
@@ -56,6 +58,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     repack: Literal["", "best", "first"] = ""
     #: Let jobs that end teach the prior for jobs without an estimate.
     learns: bool = True
+    #: Wait before a job that failed is tried again, doubled each time it fails soon after; 0: none.
+    backoff_seconds: float = 0.0
+    backoff_max_seconds: float = 300.0
     #: Ask the policy even when all jobs have what they want and who comes can have it too.
     always_asks: bool = False
 
@@ -78,6 +83,8 @@ class Scheduler:
         self.state.damp_seconds = settings.damp_seconds
         self.state.calm_times = 1.0 / settings.moving_share if settings.moving_share else 0.0
         self.state.learns = settings.learns
+        self.state.backoff_seconds = settings.backoff_seconds
+        self.state.backoff_max_seconds = settings.backoff_max_seconds
         self.state.locality_relaxes = settings.locality_seconds < NEVER_SECONDS
         #: When time alone may change something; the body sends a Tick then.
         self.wake_at = m.INFINITY
@@ -100,7 +107,7 @@ class Scheduler:
                 continue
             HANDLERS[type(event)](state, event)
         # 2. What time has changed.
-        if state.locks or state.limits or self._plan_wake_at <= state.now:
+        if state.locks or state.limits or state.backoffs or self._plan_wake_at <= state.now:
             self._expire()
         # 3. Wishes, places, commands.
         if state.replan and (not self.settings.round_seconds or self._round_is_due()):
@@ -135,7 +142,12 @@ class Scheduler:
             self.policy, state.topology.blank(), speedups=state.speedups.twin(),
             settings=self.settings,
         )  # fmt: skip
-        other.from_bytes(self.to_bytes())
+        # How jobs ended is many, and never changes: it is not written and read for this.
+        other._plan_wake_at = snapshot.restore(
+            other.state, snapshot.encode(state, self._plan_wake_at, past=False)
+        )
+        other.state.ended, other.state.farewells = state.ended.copy(), state.farewells.twin()
+        other.wake_at = other._next_wake()
         return other
 
     def to_bytes(self) -> bytes:
@@ -160,7 +172,7 @@ class Scheduler:
         verdict = self.policy.admit(view, event.spec)
         if not verdict.accepted:
             state.ended[event.id] = "rejected"
-            state.farewells[event.id] = verdict.reason()
+            state.farewells.keep(event.id, verdict.reason())
             state.out.append(m.Ended(event.id, 0, "rejected", verdict.text or verdict.code))
             release_dependents(state, event.id)
         return verdict.accepted
@@ -184,6 +196,8 @@ class Scheduler:
                 job = state.table.items[row]
                 if job.held and not job.ends_as:
                     stop_for_good(state, job, "timed-out")
+        if state.backoffs:
+            end_waits(state)
         if self._plan_wake_at <= state.now:
             state.replan = True
 
@@ -257,7 +271,8 @@ class Scheduler:
             else:
                 rounds = math.ceil(max(wake, state.now) / every - ROUNDING)
             wake = state.round_at = rounds * every
-        return min(wake, self._next_limit()) if state.limits else wake
+        wake = min(wake, self._next_limit()) if state.limits else wake
+        return min(wake, next_try(state)) if state.backoffs else wake
 
     def _next_limit(self) -> float:
         """The end of a longest run time that still counts."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import Any
 
 import msgspec
 
 from bough.core.fitting import OnlineFit
-from bough.core.jobs import Job, Seats
+from bough.core.jobs import Job, Seats, Trouble
 from bough.core.learning import adopt
 from bough.core.model import JobSpec, Node, Place
+from bough.core.past import PastImage, image_of, past_of
 from bough.core.prior import Mean
-from bough.core.reason import Reason
 from bough.core.state import CLS, MUST, POOL, READY, NodeBook, State
 
-VERSION = 1
+VERSION = 2
 
 
 class JobImage(msgspec.Struct, frozen=True):
@@ -31,10 +32,12 @@ class JobImage(msgspec.Struct, frozen=True):
     leaving: Place
     seats: Seats
     failures: int
+    trouble: Trouble | None
     held_by_user: bool
     ends_as: str
     waits_for: tuple[str, ...]
     lost_to: str
+    lost_by: str
     told_at: float
     begins: float
     leaves: float
@@ -50,7 +53,7 @@ class NodeImage(msgspec.Struct, frozen=True):
     node: Node
     down: bool
     drained: bool
-    unhealthy: tuple[int, ...]
+    unhealthy: tuple[tuple[int, str], ...]
 
 
 class Image(msgspec.Struct, frozen=True):
@@ -68,8 +71,7 @@ class Image(msgspec.Struct, frozen=True):
     nodes: tuple[NodeImage, ...]
     jobs: tuple[JobImage, ...]
     pending: tuple[int, ...]
-    ended: dict[str, str]
-    farewells: dict[str, Reason]
+    past: PastImage
     entitled: tuple[tuple[int, int, int], ...]
     users: dict[str, int]
     locks: tuple[tuple[float, int], ...]
@@ -78,8 +80,8 @@ class Image(msgspec.Struct, frozen=True):
     prior: Any
 
 
-def encode(state: State, plan_wake_at: float) -> bytes:
-    """Freeze."""
+def encode(state: State, plan_wake_at: float, past: bool = True) -> bytes:
+    """Freeze; without the `past`, how jobs ended is left out."""
     place = state.topology.place
     table = state.table
     ints = table.wi[:, : table.n].copy()
@@ -87,8 +89,8 @@ def encode(state: State, plan_wake_at: float) -> bytes:
     jobs = tuple(
         JobImage(
             job.id, job.serial, job.spec, job.state, job.epoch, job.step, place(job.place),
-            place(job.held), place(job.leaving), job.seats, job.failures, job.held_by_user,
-            job.ends_as, tuple(sorted(job.waits_for)), job.lost_to,
+            place(job.held), place(job.leaving), job.seats, job.failures, job.trouble,
+            job.held_by_user, job.ends_as, tuple(sorted(job.waits_for)), job.lost_to, job.lost_by,
             job.told_at, job.begins, job.leaves,
             tuple(ints[:, row].tolist()), tuple(table.wf[:, row].tolist()),
             state.fits[job.serial].seen if job.serial in state.fits else None,
@@ -96,13 +98,14 @@ def encode(state: State, plan_wake_at: float) -> bytes:
         for row, job in enumerate(table.items)
     )  # fmt: skip
     nodes = tuple(
-        NodeImage(b.node, b.down, b.drained, tuple(sorted(b.unhealthy)))
+        NodeImage(b.node, b.down, b.drained, tuple(sorted(b.unhealthy.items())))
         for b in state.nodes.values()
     )
     image = Image(
         VERSION, state.now, plan_wake_at, state.next_serial, state.replan, state.special_causes,
-        state.refused, tuple(state.topology.kinds), nodes, jobs, tuple(state.pending), state.ended,
-        state.farewells, tuple((*key, n) for key, n in state.entitled.items()), state.users,
+        state.refused, tuple(state.topology.kinds), nodes, jobs, tuple(state.pending),
+        image_of(state.ended, state.farewells) if past else PastImage({}),
+        tuple((*key, n) for key, n in state.entitled.items()), state.users,
         tuple(state.locks), tuple(state.limits), state.queues.state(),
         state.speedups.prior.state(),
     )  # fmt: skip
@@ -118,8 +121,8 @@ def restore(state: State, data: bytes) -> float:
     state.now, state.next_serial = image.now, image.next_serial
     state.replan, state.refused = image.replan, image.refused
     state.special_causes = image.special_causes
-    state.ended, state.users = dict(image.ended), dict(image.users)
-    state.farewells = dict(image.farewells)
+    state.users = dict(image.users)
+    state.ended, state.farewells = past_of(image.past)
     state.entitled = {(queue, pool): n for queue, pool, n in image.entitled}
     state.queues.restore(image.queues)
     state.speedups.prior.restore(image.prior)
@@ -145,10 +148,10 @@ def restore(state: State, data: bytes) -> float:
 def _restore_node(state: State, image: NodeImage) -> None:
     """A node with its health, drained or down."""
     book = state.nodes[image.node.name] = NodeBook(image.node)
-    book.down, book.drained, book.unhealthy = image.down, image.drained, set(image.unhealthy)
+    book.down, book.drained, book.unhealthy = image.down, image.drained, dict(image.unhealthy)
     for tree in (state.topology, state.empty):
         tree.add(image.node)
-        for device in image.unhealthy:
+        for device, _ in image.unhealthy:
             tree.health(image.node.name, device, False)
 
 
@@ -160,7 +163,10 @@ def _restore_job(state: State, image: JobImage) -> None:
     job.held = slots(image.held)
     job.failures, job.held_by_user = image.failures, image.held_by_user
     job.ends_as, job.waits_for = image.ends_as, set(image.waits_for)
-    job.lost_to, job.told_at = image.lost_to, image.told_at
+    job.lost_to, job.lost_by, job.told_at = image.lost_to, image.lost_by, image.told_at
+    job.trouble = image.trouble
+    if job.trouble is not None and job.trouble.again_at > state.now:
+        heapq.heappush(state.backoffs, (job.trouble.again_at, job.serial))
     job.begins, job.leaves = image.begins, image.leaves
     job.pools = state.pools_for(job.spec)
     for other in job.waits_for:

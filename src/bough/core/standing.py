@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 from bough.core.jobs import Job
-from bough.core.reason import BUSY, DEPENDENCY, HELD, KIND, RESOURCES, TOO_BIG, TOPOLOGY
-from bough.core.state import State
+from bough.core.reason import (
+    BUSY,
+    DEPENDENCY,
+    HELD,
+    KIND,
+    LOST,
+    PARKED,
+    PREEMPTED,
+    RESOURCES,
+    RETRY,
+    TOO_BIG,
+    TOPOLOGY,
+)  # fmt: skip
+from bough.core.state import CAUSE, RAN, SINCE, SIZE, State
+
+#: Words for how a job came to wait that stay true however others fare.
+LASTING = (PARKED, PREEMPTED, LOST, RETRY)
 
 
 def may_run(state: State, job: Job) -> tuple[bool, int]:
@@ -29,7 +44,27 @@ def may_run(state: State, job: Job) -> tuple[bool, int]:
         lean.pools = job.pools
         return False, RESOURCES if lean is not job and state.most_for(lean) else TOPOLOGY
     state.set_most(state.table.row(job), job, most)
+    if job.trouble is not None and job.trouble.again_at > state.now:
+        return False, RETRY
     return True, BUSY
+
+
+def stand(state: State, job: Job, off: int = BUSY) -> None:
+    """Let the job run if it may; `off` (or what it was before) says why it does not yet."""
+    row = state.table.row(job)
+    before = int(state.table.wi[CAUSE, row])
+    ready, cause = may_run(state, job)
+    if ready:
+        cause = before if off == BUSY and before in LASTING else off
+    state.set_ready(row, ready, cause)
+
+
+def seconds_run(state: State, job: Job) -> float:
+    """How long it has run so far, in all its epochs."""
+    row, table = state.table.row(job), state.table
+    ran = float(table.wf[RAN, row])
+    on = job.held and table.wi[SIZE, row]
+    return ran + (state.now - float(table.wf[SINCE, row]) if on else 0.0)
 
 
 def vacate(state: State, job: Job, cause: int = BUSY) -> None:

@@ -14,8 +14,9 @@ from bough.core.fitting import OnlineFit
 from bough.core.gangs import Gang, RoleAsk
 from bough.core.jobs import FloatColumn, IntColumn, Job, Jobs, JobTable, Seats, Slots
 from bough.core.model import INFINITY, Command, JobSpec, Node
+from bough.core.past import Farewells
 from bough.core.queues import QueueTree
-from bough.core.reason import BUSY, Reason
+from bough.core.reason import BUSY
 from bough.core.speedup import Curve, SpeedBook
 from bough.core.topology import Topology
 
@@ -33,6 +34,7 @@ SINCE, BEGUN, RUN_SINCE, ATTAINED = (
 LEFT, RATE, RAN, WISH_SPEED, DONE = (
     FLOATS[n] for n in ("left_at", "rate", "ran_until", "wish_speed", "done_until")
 )
+DEADLINE, MAX_RUN = (FLOATS[n] for n in ("deadline", "max_run"))
 NAN = float("nan")
 #: Speed of a job that, as far as we know, cannot run at any of its sizes.
 TINY = 1e-9
@@ -47,7 +49,8 @@ class NodeBook:
         self.node = node
         self.down = False
         self.drained = False
-        self.unhealthy: set[int] = set()
+        #: Devices that cannot be used, and in words why, if that was said.
+        self.unhealthy: dict[int, str] = {}
 
 
 @dataclass(slots=True)
@@ -71,7 +74,7 @@ class State:
     #: How jobs ended, for those that depend on them.
     ended: dict[str, str] = field(default_factory=dict)
     #: What is to be said of those that ended otherwise than done.
-    farewells: dict[str, Reason] = field(default_factory=dict)
+    farewells: Farewells = field(default_factory=Farewells)
     #: job id -> jobs that wait for its end.
     dependents: dict[str, set[str]] = field(default_factory=dict)
     users: dict[str, int] = field(default_factory=dict)
@@ -87,6 +90,10 @@ class State:
     musts: int = 0
     #: Ends of maximum run times: (when, serial, epoch).
     limits: list[tuple[float, int, int]] = field(default_factory=list)
+    #: Ends of waits of jobs that failed: (when, serial); first and longest wait (0: none).
+    backoffs: list[tuple[float, int]] = field(default_factory=list)
+    backoff_seconds: float = 0.0
+    backoff_max_seconds: float = INFINITY
     #: Rows with a priority other than 0.
     priorities: int = 0
     #: Whether ends of jobs are to teach how much work such jobs need.

@@ -1,28 +1,32 @@
 """What an operation of the API is: declared once, then routed, decoded and documented from that.
 
-    @api.route("POST", "/v1/jobs/{ref}/stop", scope="manage")
+    @api.route("POST /v1/jobs/{ref}/stop", scope="manage")
     def stop(ask: Ask, ref: Ref) -> Future[JobRecord]:
         '''Stop a job.'''
 
 Of the signature, names in the path are its parameters, `query` is a struct of query parameters,
 `body` what the request carries, and what is returned is answered as JSON. A handler that returns a
-future only asks and is called at once; another may have to read from the disk and is called in a
-thread; one that is a coroutine is on its own.
+future only asks and is called at once; one that is a coroutine is on its own; any other may have
+to read from the disk and is called in a thread.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
+    Generic,
     Literal,
     NamedTuple,
+    Protocol,
     TypeVar,
     get_args,
     get_origin,
@@ -36,8 +40,13 @@ from bough.errors import InputError, nearest
 from bough.server.problems import HttpError
 
 if TYPE_CHECKING:
-    from bough.server.service import Caller, Service
+    from bough.server.bell import Bell
+    from bough.server.metrics import Metrics
+    from bough.server.permissions import Caller
+    from bough.server.service import Service
 
+T = TypeVar("T")
+Q = TypeVar("Q", bound="Query")
 Scope = Literal["read", "submit", "manage", "admin"]
 H = TypeVar("H", bound=Callable[..., Any])
 
@@ -46,6 +55,7 @@ Ref = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^/\\
 #: A number that JSON, SQLite and numpy all know.
 NUMBER_MAX = 1 << 53
 Count = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
+MIB = 1 << 20
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,20 +66,52 @@ class NoQuery(Query, frozen=True):
     """Nothing may."""
 
 
+class InThread(Protocol):
+    """Calls something in a worker thread."""
+
+    def __call__(self, call: Callable[[], T], /) -> Awaitable[T]: ...
+
+
+class Surroundings(NamedTuple):
+    """What some operations need of the server around them."""
+
+    in_thread: InThread
+    metrics: Metrics
+    bell: Bell
+    #: The OpenAPI document, as bytes.
+    document: bytes
+
+
 class Ask(NamedTuple):
     """A request whose sender is known."""
 
     service: Service
     caller: Caller
+    headers: Mapping[str, str]
+    around: Surroundings
+
+
+class Answer(NamedTuple, Generic[T]):
+    """An answer that is more than a value."""
+
+    value: T
+    status: int = 200
     headers: Mapping[str, str] = {}
-    #: What streams need of the app around them.
-    surroundings: Any = None
+
+
+class Raw(NamedTuple):
+    """An answer that is bytes already."""
+
+    data: bytes
+    media: str
+    status: int = 200
+    headers: Mapping[str, str] = {}
 
 
 class Stream(NamedTuple):
     """An answer in pieces."""
 
-    pieces: AsyncIterator[bytes]
+    pieces: AsyncGenerator[bytes, None]
     media: str
     status: int = 200
     headers: Mapping[str, str] = {}
@@ -85,7 +127,7 @@ class Operation:
     #: What a token must allow; None: nobody is asked who they are.
     scope: Scope | None
     status: int
-    #: Type of the answer; None: it is a Stream, or nothing.
+    #: Type of the answer; None: it is a Stream, Raw, or nothing.
     answer: Any
     media: str
     #: Parameters in the path.
@@ -97,8 +139,12 @@ class Operation:
     headers: Mapping[str, str]
     #: Statuses beyond those any operation can have: what they mean.
     also: Mapping[int, str]
-    #: It returns a future.
+    #: It returns a future, at once.
     asks: bool
+    #: The answer may be long in coming; nobody waits for it when the server ends.
+    patient: bool
+    #: Of what the request carries.
+    bytes_max: int
 
     @property
     def name(self) -> str:
@@ -110,6 +156,11 @@ class Operation:
         """Not so where every field has a default."""
         return self.body is not None and not _all_default(self.body)
 
+    @property
+    def coroutine(self) -> bool:
+        """Whether it waits by itself."""
+        return inspect.iscoroutinefunction(self.handler)
+
 
 @dataclass(frozen=True, slots=True)
 class Operations:
@@ -119,29 +170,33 @@ class Operations:
 
     def route(
         self,
-        method: str,
-        path: str,
+        what: str,
         *,
         scope: Scope | None = "read",
         status: int = 200,
         media: str = "application/json",
         headers: Mapping[str, str] | None = None,
         also: Mapping[int, str] | None = None,
+        patient: bool = False,
+        bytes_max: int = 8 * MIB,
     ) -> Callable[[H], H]:
         """Declare the function under it as an operation."""
 
         def declare(handler: H) -> H:
-            hints = get_type_hints(handler, _names(), include_extras=True)
+            method, path = what.split()
+            hints = get_type_hints(handler, include_extras=True)
             answer = hints.pop("return")
             asks = get_origin(answer) is Future
-            answer = get_args(answer)[0] if asks else answer
+            if asks or get_origin(answer) is Answer:
+                (answer,) = get_args(answer)
             self.all.append(
                 Operation(
                     method=method, path=path, handler=handler, scope=scope, status=status,
-                    answer=None if answer in (Stream, type(None)) else answer, media=media,
+                    answer=None if answer in (Raw, Stream, type(None)) else answer, media=media,
                     places={name: hints[name] for name in re.findall(r"{(\w+)}", path)},
                     query=hints.get("query", NoQuery), body=hints.get("body"),
-                    headers=headers or {}, also=also or {}, asks=asks,
+                    headers=headers or {}, also=also or {}, asks=asks, patient=patient,
+                    bytes_max=bytes_max,
                 )
             )  # fmt: skip
             return handler
@@ -154,18 +209,6 @@ class Operations:
         for operation in self.all:
             found.setdefault(operation.path, {})[operation.method] = operation
         return found
-
-
-def is_coroutine(operation: Operation) -> bool:
-    """Whether it waits by itself."""
-    return inspect.iscoroutinefunction(operation.handler)
-
-
-def _names() -> dict[str, Any]:
-    """What annotations of handlers may name though it is imported for type checkers only."""
-    from bough.server import service
-
-    return {"Service": service.Service, "Caller": service.Caller}
 
 
 def _all_default(kind: Any) -> bool:
@@ -194,7 +237,7 @@ def arguments_of(
     return found
 
 
-def read_query(kind: type[Query], raw: bytes) -> Query:
+def read_query(kind: type[Q], raw: bytes) -> Q:
     """Unknown names, and names that come twice where one value is meant, are errors."""
     lists = {each.encode_name: _is_list(each.type) for each in msgspec.structs.fields(kind)}
     found: dict[str, Any] = {}
@@ -212,22 +255,36 @@ def read_query(kind: type[Query], raw: bytes) -> Query:
             raise HttpError(400, f"parameter {name} is given twice")
         else:
             found[name] = value
-    return _convert(found, kind, "")
+    asked: Q = _convert(found, kind, "")
+    return asked
 
 
 def read_body(kind: Any, raw: bytes) -> Any:
-    """JSON of exactly that type."""
+    """JSON of exactly that type; nothing in it may be said twice."""
     if not raw.strip() and _all_default(kind):
         return kind()
     try:
         value = msgspec.json.decode(raw, type=kind)
+        bare = json.loads(raw, object_pairs_hook=_once)
         if _LONG_NUMBER.search(raw):
-            _check_numbers(msgspec.json.decode(raw))
+            _check_numbers(bare)
     except msgspec.ValidationError as error:
         raise _input_error(error, "") from None
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError) as error:
         raise HttpError(400, f"the body is not JSON: {error}") from None
     return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Who reads the first of two and who reads the last would see different requests."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise HttpError(400, f"{_twice(pairs)!r} stands twice in one object")
+    return found
+
+
+def _twice(pairs: list[tuple[str, Any]]) -> str:
+    return Counter(name for name, _ in pairs).most_common(1)[0][0]
 
 
 def _convert(value: Any, kind: Any, name: str) -> Any:
@@ -251,7 +308,7 @@ def _is_list(kind: Any) -> bool:
     return get_origin(kind) in (tuple, list)
 
 
-_LONG_NUMBER = re.compile(rb"[0-9]{16,}|[0-9][eE]\+?[0-9]{2,}")
+_LONG_NUMBER = re.compile(rb"[0-9]{16,}|[0-9][eE]\+?[0-9]")
 
 
 def _check_numbers(value: Any, at: str = "") -> None:

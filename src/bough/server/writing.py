@@ -51,6 +51,10 @@ LAST_TO_PRUNE = (
 )
 
 
+class DoubtError(StoreError):
+    """The connection broke while a step was written: it is there, or nothing of it is."""
+
+
 class Writing(Lookup):
     """A store that can also be written. Whoever appends is one thread."""
 
@@ -66,6 +70,13 @@ class Writing(Lookup):
     @abstractmethod
     def _writing(self) -> AbstractContextManager[Db]:
         """A transaction: all of it or nothing."""
+
+    def _prepare(self) -> None:
+        """Before a step is numbered: see that what was written last is known."""
+
+    def _is_written(self, step: int) -> bool:
+        """Whether a step got there that was in doubt."""
+        return False
 
     def _find_end(self, db: Db) -> None:
         """Where the journal ends; what follows its last whole step is put aside.
@@ -103,6 +114,7 @@ class Writing(Lookup):
 
     def append(self, batch: Batch) -> int:
         """Write a step with all that follows from it; the number of the last entry."""
+        self._prepare()
         step = batch.step or self.step + 1
         assert step == self.step + 1, f"step {step} after step {self.step}"
         said: Iterator[tuple[Event | Command, Reason | None]] = chain(
@@ -117,15 +129,19 @@ class Writing(Lookup):
         keys = [(each.spec.user, each.key, each.id) for each in batch.submissions if each.key]
         jobs = [_job_row(record) for record in batch.records]
         accounts = [(each.id, rows.pack(each)) for each in batch.accounts]
-        with self._writing() as db:
-            if entries:
-                crc = soundness.crc_of([entry[4:] for entry in entries])
-                db.executemany(ADD_ENTRY, entries)
-                db.execute(ADD_STEP, (step, batch.at, entries[-1][0], len(entries), crc))
-            db.executemany(ADD_RECIPE, recipes)
-            db.executemany(ADD_KEY, keys)
-            db.executemany(SET_JOB, jobs)
-            db.executemany(SET_ACCOUNT, accounts)
+        try:
+            with self._writing() as db:
+                if entries:
+                    crc = soundness.crc_of([entry[4:] for entry in entries])
+                    db.executemany(ADD_ENTRY, entries)
+                    db.execute(ADD_STEP, (step, batch.at, entries[-1][0], len(entries), crc))
+                db.executemany(ADD_RECIPE, recipes)
+                db.executemany(ADD_KEY, keys)
+                db.executemany(SET_JOB, jobs)
+                db.executemany(SET_ACCOUNT, accounts)
+        except DoubtError:
+            if not entries or not self._is_written(step):
+                raise
         if entries:
             self.seq, self.step = entries[-1][0], step
         self._number = max([self._number, *(rows.number_of(each.id) for each in batch.records)])

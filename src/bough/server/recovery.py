@@ -1,0 +1,68 @@
+"""After a restart: what the journal believes, compared with the machine and what runs on it.
+
+A step is written before it is carried out. So whatever a dead daemon did is in the journal, and
+what is in the journal it may not have done: that is done now, and no more than once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from bough.backends.base import Backend, Expected
+from bough.core.jobs import Job
+from bough.core.model import Event, Held, Node, NodeDown, NodeUp, Start
+from bough.core.scheduler import Scheduler
+from bough.core.settle import named
+from bough.core.state import State
+from bough.records import Recipe
+from bough.server.anystore import AnyStore
+
+
+def of_nodes(state: State, nodes: Iterable[Node], at: float) -> list[Event]:
+    """What has changed of the machine while no daemon ran."""
+    here = {node.name: node for node in nodes}
+    gone: list[Event] = [
+        NodeDown(at=at, name=name)
+        for name, book in state.nodes.items()
+        if name not in here and not book.down
+    ]
+    new: list[Event] = [
+        NodeUp(at=at, node=node)
+        for name, node in here.items()
+        if name not in state.nodes or state.nodes[name].down or state.nodes[name].node != node
+    ]
+    return gone + new
+
+
+def expected(state: State) -> dict[str, Expected]:
+    """Attempts that we believe in, but those that may not have begun."""
+    return {
+        job.id: Expected(job.epoch, job.state, state.topology.place(job.held), job.step)
+        for job in state.table.items
+        if job.state in ("running", "resizing", "stopping")
+    }
+
+
+def of_jobs(scheduler: Scheduler, store: AnyStore, backend: Backend) -> list[Event]:
+    """What became of jobs; starts that may not have been carried out are given once more."""
+    state = scheduler.state
+    events = list(backend.observe(expected(state)))
+    for job in state.table.items:
+        if job.state == "starting":
+            backend.execute(_start(state, job), job.spec, store.recipe(job.id) or Recipe())
+    return events
+
+
+def _start(state: State, job: Job) -> Start:
+    """The command that it was given."""
+    seats = named(state, job) if job.place == job.held else ()
+    return Start(job.id, job.epoch, state.topology.place(job.held), seats)
+
+
+def unparked(jobs: Sequence[str], state: State, at: float) -> list[Event]:
+    """Jobs that were parked because the daemon ended."""
+    return [Held(at=at, id=id, held=False) for id in jobs if _held(state.jobs, id)]
+
+
+def _held(jobs: Mapping[str, Job], id: str) -> bool:
+    return id in jobs and jobs[id].held_by_user

@@ -1,0 +1,42 @@
+"""Which jobs are meant: a number, a member, an array, or the latest of a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from bough.errors import NotFoundError
+from bough.records import JobRecord
+from bough.server.anystore import AnyStore
+from bough.server.permissions import Caller
+
+#: 12, or 12.3 for a member of an array; a number has at most so many digits.
+_ID: Final = re.compile(r"([1-9][0-9]{0,14})(\.(?:0|[1-9][0-9]{0,8}))?", re.ASCII)
+
+
+def find(store: AnyStore, caller: Caller, ref: str) -> list[str]:
+    """Ids of the jobs, of an array all members."""
+    found = _by_number(store, ref) or _by_name(store, caller, ref)
+    if not found:
+        raise NotFoundError(f"No job is called {ref!r}; `bough ls --all` shows those there are.")
+    return found
+
+
+def _by_number(store: AnyStore, ref: str) -> list[str]:
+    match = _ID.fullmatch(ref)
+    if match is None:
+        return []
+    if match[2]:
+        return [ref] if store.job(ref) is not None else []
+    return store.members(int(match[1]))
+
+
+def _by_name(store: AnyStore, caller: Caller, ref: str) -> list[str]:
+    """The caller's latest job of that name; with it, the array it is of."""
+    latest: Sequence[JobRecord] = store.jobs(name=ref, user=caller.user, limit=1)
+    if not latest and caller.admin:
+        latest = store.jobs(name=ref, limit=1)
+    if not latest:
+        return []
+    return store.members(int(latest[0].id.partition(".")[0]))
