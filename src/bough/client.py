@@ -25,7 +25,7 @@ from bough.core.reason import Reason
 from bough.core.units import shown
 from bough.errors import DaemonError, InputError
 from bough.following import Happening, asked
-from bough.home import home, socket_path
+from bough.home import home, socket_path, system_socket
 from bough.records import (
     ENDED,
     Amendment,
@@ -81,12 +81,18 @@ class Client:
 
     @classmethod
     def connect(cls, *, start: bool = False) -> Client:
-        """The daemon of this user, or the one BOUGH_SERVER names. `start` it if it does not run."""
+        """The daemon that BOUGH_SERVER names, the one for all users of this machine, or one's own.
+
+        One's own is started, if so asked, when it does not run.
+        """
         server = os.environ.get("BOUGH_SERVER", "")
         if server:
             token = os.environ.get("BOUGH_TOKEN", "")
             pinned = os.environ.get("BOUGH_FINGERPRINT", "")
             return cls(connection.address_of(server, token, pinned))
+        shared = system_socket()
+        if shared is not None:
+            return cls(Address(socket=os.fspath(shared)))
         place = home()
         client = cls(Address(socket=os.fspath(socket_path(place))))
         if start and not connection.reachable(socket_path(place)):

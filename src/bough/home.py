@@ -7,6 +7,9 @@ import os
 import tempfile
 from pathlib import Path
 
+#: Of the daemon that root runs for all users of a machine.
+SYSTEM_HOME = Path("/var/lib/bough")
+SYSTEM_SOCKET = Path("/run/bough/bough.sock")
 #: A path to a Unix socket may have so many bytes; longer ones are refused by the kernel.
 SOCKET_BYTES_MAX = 100
 
@@ -18,6 +21,20 @@ def home() -> Path:
     path = Path(given) if given else Path(state) / "bough"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path.resolve()
+
+
+def system_home() -> Path:
+    """$BOUGH_HOME, or where a daemon for all users keeps its things; made if need be."""
+    path = Path(os.environ.get("BOUGH_HOME") or SYSTEM_HOME)
+    path.mkdir(mode=0o711, parents=True, exist_ok=True)
+    return path.resolve()
+
+
+def system_socket() -> Path | None:
+    """Of the daemon for all users of this machine, unless BOUGH_HOME names another one."""
+    if os.environ.get("BOUGH_HOME") or not SYSTEM_SOCKET.exists():
+        return None
+    return SYSTEM_SOCKET
 
 
 def store_path(home: Path) -> Path:
@@ -42,6 +59,8 @@ def attempt_dir(home: Path, id: str, epoch: int) -> Path:
 
 def socket_path(home: Path) -> Path:
     """The daemon's socket; elsewhere, under a short name, when the home's own path is too long."""
+    if home == SYSTEM_HOME:
+        return SYSTEM_SOCKET
     path = home / "bough.sock"
     if len(os.fsencode(path)) <= SOCKET_BYTES_MAX:
         return path

@@ -22,6 +22,7 @@ from bough.server.parts import Parts
 from bough.server.replay import resume
 from bough.server.service import Service
 from bough.server.turn import Turn
+from bough.server.watching import Watching
 
 #: Jobs that were parked because the daemon ended, to go on with the next one.
 PARKED: Final = "parked_at_end"
@@ -89,11 +90,13 @@ def _last_moment(store: AnyStore, scheduler: Scheduler) -> float:
 def _begin(parts: Parts) -> None:
     loop, store, body = parts.loop, parts.store, parts.backend
     state, now = loop.scheduler.state, loop.clock()
+    watching = Watching(parts)
     parked = store.setting(PARKED, list[str]) or []
     events = [
         *recovery.of_nodes(state, parts.machine.nodes, now),
         *recovery.of_jobs(loop.scheduler, store, body),
         *recovery.unparked(parked, state, now),
+        *watching.begin(),
     ]
     if parked:
         store.set_setting(PARKED, [])
@@ -107,13 +110,14 @@ def take_apart(service: Service, *, park: bool = False) -> None:
     """Jobs go on without us, or are parked until the next daemon comes."""
     parts = service.parts
     if park:
-        _park(parts)
+        park_all(parts)
+    parts.unwatch()
     parts.loop.stop()
     parts.backend.close()
     parts.store.close()
 
 
-def _park(parts: Parts) -> None:
+def park_all(parts: Parts) -> None:
     """Wait until all jobs have left their devices; those that do not in time go on."""
     loop = parts.loop
 

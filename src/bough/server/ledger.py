@@ -6,17 +6,20 @@ Jobs that are over leave memory; they are in the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
+
+import msgspec
 
 from bough.backends.base import Backend
 from bough.core.model import Command, Event, Exited, Started, Submitted
 from bough.core.reason import CODES, NONE, Reason
 from bough.core.scheduler import Scheduler
+from bough.hardware.meters import Holding
 from bough.records import ENDED, JobRecord
 from bough.server.anystore import AnyStore
 from bough.server.page import MOVING, Page, first_page, waiting
-from bough.server.rows import Account
+from bough.server.rows import Account, Batch
 from bough.server.turn import Turn
 
 #: Jobs whose cause alone changed that are written in the same turn; the others are later.
@@ -54,7 +57,9 @@ class Ledger:
         self.live: dict[str, Kept] = {}
         #: Called with every job that has ended.
         self.on_end: Callable[[JobRecord], None] = lambda record: None
-        self._backend = backend
+        #: Devices that jobs had and have left, until their power is counted; None: nobody does.
+        self.left: list[Holding] | None = None
+        self._store, self._backend = store, backend
         #: Jobs that are written otherwise than they are known here.
         self._behind: set[str] = set()
         for id in store.live():
@@ -90,12 +95,42 @@ class Ledger:
     def keep(self, draft: Draft) -> None:
         """It is written: so it is."""
         for id, kept in draft.kept.items():
+            self._note_left(self.live.get(id), kept)
             if kept.record.state in ENDED:
                 self.live.pop(id, None)
                 self.on_end(kept.record)
             else:
                 self.live[id] = kept
         self._behind.difference_update(draft.kept)
+
+    def _note_left(self, before: Kept | None, now: Kept) -> None:
+        """What it held until now, for those who count power."""
+        if self.left is None or before is None or before.record.place == now.record.place:
+            return
+        since = before.account.sizes[-1][0] if before.account.sizes else before.at
+        self.left += [
+            Holding(before.record.id, node, device, since, now.at)
+            for node, devices in before.record.place
+            for device in devices
+        ]
+
+    def charge(self, joules: Mapping[str, float], at: float) -> None:
+        """Enter what jobs drew; those that are over have their accounts in the store."""
+        over = []
+        for id, drawn in joules.items():
+            kept = self.live.get(id)
+            account = kept.account if kept else self._store.account(id)
+            if account is None:
+                continue
+            total = drawn + (account.energy_joules or 0.0)
+            account = msgspec.structs.replace(account, energy_joules=total)
+            if kept:
+                self.live[id] = kept._replace(account=account)
+                self._behind.add(id)
+            else:
+                over.append(account)
+        if over:
+            self._store.append(Batch(at=at, accounts=over))
 
     def behind(self) -> list[Account]:
         """Accounts that are to be written before the journal's tail is cut off."""

@@ -10,6 +10,7 @@ import heapq
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from itertools import count
@@ -62,6 +63,8 @@ class Loop:
         #: What a user should know, as long as it is so.
         self.trouble = ""
         self.keep_days = 30.0
+        #: Told how long each turn took.
+        self.took: Callable[[float], None] = lambda seconds: None
         self._backend = backend
         self._rebuild = rebuild
         self._inbox: queue.SimpleQueue[Event | Act[object] | Look[object] | None]
@@ -132,8 +135,10 @@ class Loop:
             items = self._take()
             acts = [item for item in items if isinstance(item, Act)]
             events = [item for item in items if isinstance(item, Event)]
+            begun = time.perf_counter()
             try:
                 self._turn(events, acts)
+                self.took(time.perf_counter() - begun)
                 self._call_timers()
             except Exception as error:
                 # One turn's trouble must not end all that come after it.

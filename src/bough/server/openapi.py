@@ -1,10 +1,11 @@
-"""The API described for machines: OpenAPI 3.1, made of the operations and of the types they name."""
+"""The API described for machines: OpenAPI 3.1, made of the operations and the types they name."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +24,10 @@ _ABOUT: Final = (
     "Errors are application/problem+json. Numbers are at most 2**53; fields that have their "
     "default value are left out of answers."
 )
+
+
+#: Asked twice, msgspec makes their types anew.
+_fields = cache(msgspec.structs.fields)
 
 
 def document(operations: Sequence[Operation]) -> bytes:
@@ -48,7 +53,7 @@ def document(operations: Sequence[Operation]) -> bytes:
 
 def _parameters_of(operation: Operation) -> Json:
     """Types of what stands in the address."""
-    asked = {f.encode_name: f.type for f in msgspec.structs.fields(operation.query)}
+    asked = {f.encode_name: f.type for f in _fields(operation.query)}
     return {**operation.places, **asked}
 
 
@@ -83,7 +88,7 @@ def _in_path(each: Operation, known: Mapping[int, Json]) -> list[Json]:
 
 def _in_query(each: Operation, known: Mapping[int, Json]) -> list[Json]:
     found = []
-    for field in msgspec.structs.fields(each.query):
+    for field in _fields(each.query):
         schema = dict(known[id(field.type)])
         parts = schema.get("anyOf", [schema])
         parts = [part for part in parts if part != {"type": "null"}]

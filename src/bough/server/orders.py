@@ -175,13 +175,18 @@ class Orders:
         count = self._check_node(node)
         if not 0 <= device < count:
             raise NotFoundError(f"Node {node} has no device {device}; it has {count}.")
-        note = QUARANTINE if bad else ""
+        note = QUARANTINE if bad else self._trouble_of(node, device)
         turn.events.append(
-            DeviceHealth(at=turn.at, name=node, device=device, healthy=not bad, note=note)
+            DeviceHealth(at=turn.at, name=node, device=device, healthy=not note, note=note)
         )
         return lambda: tuple(
             each for each in self.devices() if (each.node, each.index) == (node, device)
         )
+
+    def _trouble_of(self, node: str, device: int) -> str:
+        """Why a device that nobody has put aside is not to be used; empty: it is well."""
+        reading = self._parts.readings.get((node, device))
+        return (reading.ailment if reading else "") or self._parts.taken.get((node, device), "")
 
     def _check_node(self, name: str) -> int:
         book = self._state.nodes.get(name)

@@ -35,5 +35,7 @@ class Parts:
     taken: dict[tuple[str, int], str] = field(default_factory=dict)
     #: Asks the meters at once.
     check_devices: Callable[[], None] = lambda: None
+    #: Asks them no more.
+    unwatch: Callable[[], None] = lambda: None
     #: Address of the network, if it listens there.
     listen: str = ""

@@ -116,7 +116,8 @@ def devices(
                 DeviceRecord(
                     node=name, kind=book.node.kind, index=index, state=status,
                     job=record.id if record else "", user=record.user if record else "",
-                    note=reading.ailment or note, model=reading.model, path=book.node.path,
+                    note=reading.ailment or note or book.unhealthy.get(index, ""),
+                    model=reading.model, path=book.node.path,
                     memory_bytes=reading.memory_bytes, temperature=reading.temperature,
                     watts=reading.watts, memory_used_bytes=reading.memory_used_bytes,
                     utilisation=reading.utilisation,
