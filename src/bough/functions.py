@@ -1,4 +1,4 @@
-"""A Python function as a job: it travels in a file, and what it returns or raises comes back in one.
+"""A Python function as a job: it travels in a file, and so does what comes of it.
 
 A spool is a directory of the user's own. `call` holds the function with its arguments, and each
 worker leaves what became of it in a file `<job>-<attempt>-<rank>`. Run as a program, this is what

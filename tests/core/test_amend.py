@@ -162,13 +162,12 @@ def test_what_was_learnt_of_it_is_kept() -> None:
     d.amend("a", devices=range_of(2, 4))
     table, classes = d.scheduler.state.table, d.scheduler.state.classes
     assert before == table.rate[0] == 1.0
-    assert classes.sizes(int(table.cls[0])) == (2, 4)
-    assert classes.speed(int(table.cls[0]), 4) < 2.0
+    own = int(table.cls[0])
+    assert classes.sizes(own) == (2, 4)
+    assert classes.speed(own, 4) < 2.0
     fresh = Scheduler(d.scheduler.policy, speedups=book)
     fresh.from_bytes(d.scheduler.to_bytes())
-    assert fresh.state.classes.curve(int(fresh.state.table.cls[0])) == classes.curve(
-        int(table.cls[0])
-    )
+    assert fresh.state.classes.curve(int(fresh.state.table.cls[0])) == classes.curve(own)
     d.exits("a")
     assert not d.scheduler.state.fits
 
@@ -296,9 +295,8 @@ def test_a_waiting_job_that_has_run_for_so_long_is_over() -> None:
     d.tick(30.0)
     d.hold("a")
     d.settle()
-    assert d.amend("a", max_run_seconds=20.0) == [
-        m.Ended("a", 1, "timed-out", "it may run for 20s")
-    ]
+    [ended] = d.amend("a", max_run_seconds=20.0)
+    assert ended == m.Ended("a", 1, "timed-out", "it may run for 20s")
 
 
 def test_no_limit_is_no_limit() -> None:

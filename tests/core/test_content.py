@@ -17,7 +17,7 @@ CONTENT = [name for name in builtin() if find(name).content_with]
 
 def test_the_policies_that_say_with_what_jobs_are_content() -> None:
     assert set(CONTENT) == {
-        "fifo", "backfill", "srtf", "srsf", "las", "max_min", "greedy",
+        "fifo", "backfill", "srtf", "srsf", "las", "max_min", "greedy", "fair",
     }  # fmt: skip
 
 
@@ -45,6 +45,20 @@ def test_who_comes_while_all_are_content_starts_at_once(policy: str) -> None:
     assert started.id == "c"
     driver.submit("d", 4)  # one too many
     assert not driver.scheduler.state.content
+
+
+def test_what_is_promised_is_no_more_than_what_a_job_is_content_with() -> None:
+    driver = Driver("fair", node("n0", 8), speedups=book())
+    guaranteed = {"service": "guaranteed", "model": "m", "estimate_seconds": 100.0}
+    driver.submit("late", (1, 2, 4), deadline=1.0, **guaranteed)
+    driver.submit("early", (1, 2, 4), deadline=1e6, **guaranteed)
+    driver.settle()
+    assert driver.scheduler.state.content
+    assert driver.runs() == {"late": 4, "early": 4}
+    driver.submit("more", 2)
+    driver.settle()
+    assert not driver.scheduler.state.content
+    assert driver.runs() == {"late": 4, "early": 2, "more": 2}
 
 
 def test_ends_need_no_plan_while_all_are_content() -> None:

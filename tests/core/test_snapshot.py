@@ -156,6 +156,7 @@ SPECS: list[dict[str, Any]] = [
     {"devices": 1, "preemptible": False, "kinds": ("new",)},
     {"devices": 6, "kinds": ("old",), "topology": m.Wish(mode="spread")},
     {"devices": (1, 4), "cpus": 3.0},
+    {"devices": (1, 2, 4), "service": "guaranteed", "deadline_after": 40.0, "model": "m"},
 ]
 GANG = m.JobSpec(
     name="gang",
@@ -226,7 +227,9 @@ class Recorded(Driver):
 @given(
     before=steps,
     after=steps,
-    policy=st.sampled_from(["fifo", "srtf", "las", "max_min", "greedy", "fifo(skip=true)", "edf"]),
+    policy=st.sampled_from(
+        ["fifo", "srtf", "las", "max_min", "greedy", "fifo(skip=true)", "edf", "fair"]
+    ),
     rounds=st.sampled_from([0.0, 0.0, 16.0]),
     with_queues=st.booleans(),
 )

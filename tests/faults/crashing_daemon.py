@@ -1,14 +1,16 @@
 """A daemon that dies by `kill -9` at a chosen step of carrying out one command.
 
 Reads lines of JSON, each a home, commands that are carried out whole, one during which it dies,
-and the number of the step; forks a daemon for each, and answers when that is dead. A step is a call
-from Python into C, which every system call is: between two of them nothing reaches the disk.
+the number of the step, and the bell that the job rings; forks a daemon for each, and answers when
+that is dead. A step is a call from Python into C, which every system call is: between two of them
+nothing reaches the disk.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import sys
 import threading
@@ -42,6 +44,7 @@ class Doom:
 def live(order: dict[str, Any]) -> None:
     """One daemon's life. It ends with code 0 if the command needed fewer steps."""
     doom, inbox = Doom(order["step"]), Inbox()
+    bell = os.open(order["bell"], os.O_RDWR | os.O_NONBLOCK)
 
     def emit(event: Event) -> None:
         inbox(event)
@@ -57,6 +60,8 @@ def live(order: dict[str, Any]) -> None:
         body.execute(command, JobSpec(name="x"), recipe)
         while len(inbox.events) <= number:  # each is answered once
             time.sleep(0.001)
+        # A start is answered when the command runs, which is before it has rung; left for the test.
+        select.select([bell], [], [])
     doom.counting = True
     body.execute(last, JobSpec(name="x"), recipe)
     time.sleep(30)

@@ -47,6 +47,7 @@ class Crash:
         order = {
             "home": str(self.home),
             "step": step,
+            "bell": str(self.bell.path),
             "commands": msgspec.to_builtins(commands),
             "recipe": msgspec.to_builtins(self.recipe),
         }

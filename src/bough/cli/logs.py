@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import TYPE_CHECKING
+
 import click
 
 from bough.cli import asking, clock, references
 from bough.errors import InputError
+
+if TYPE_CHECKING:
+    from bough.records import JobDetail
 
 
 @click.command("logs")
@@ -44,23 +50,21 @@ def command(
         detail = client.job(job)
         recipe = detail.recipe
         printer = Printer(rank is None and recipe is not None and many_workers(detail.spec, recipe))
-        recent = {
-            each.epoch
-            for each in detail.attempts
-            if since is None or each.ended is None or each.ended >= since
-        }
-        oldest = min(recent, default=None)
-        if since is not None and oldest is None:
-            raise InputError(f"job {detail.job.id} did not run since then", field="--since")
-        found = first
-        while found is not None:
+        oldest = 0 if since is None else _first_since(detail, since)
+        for found in itertools.chain([first] if first is not None else [], chunks):
             if as_json:
                 _print_json(found)
-            elif not isinstance(found, LogEnd) and (
-                since is None or found.attempt >= (oldest or 0)
-            ):
+            elif not isinstance(found, LogEnd) and found.attempt >= oldest:
                 printer.show(found)
-            found = next(chunks, None)
+
+
+def _first_since(detail: JobDetail, since: float) -> int:
+    """The first attempt that ran after this time."""
+    ran = (each.epoch for each in detail.attempts if each.ended is None or each.ended >= since)
+    oldest = min(ran, default=None)
+    if oldest is None:
+        raise InputError(f"job {detail.job.id} did not run since then", field="--since")
+    return oldest
 
 
 def _print_json(found: object) -> None:

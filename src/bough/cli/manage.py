@@ -186,9 +186,10 @@ def move(
 
 def _moment(text: str) -> float:
     from bough.core.moments import parse_time
+    from bough.localtime import LOCAL
 
     try:
-        at = parse_time(text, clock.now(), clock.LOCAL)
+        at = parse_time(text, clock.now(), LOCAL)
     except ValueError as error:
         raise InputError(str(error), field="--deadline") from None
     if at <= clock.now():

@@ -82,15 +82,22 @@ def command(
         if detach:
             _tell(jobs, as_json)
             return 0
-        from bough.cli.attached import follow
-        from bough.cli.printing import say
-        from bough.submission import many_workers
+        return _follow(client, jobs, given, on_interrupt)
 
-        named = f"Job {jobs[0].id} ({jobs[0].name})" if len(jobs) == 1 else f"{len(jobs)} jobs"
-        if sys.stderr.isatty():
-            say(f"{named} submitted; Ctrl-C leaves or stops.")
-        prefixed = any(many_workers(one.spec, one.recipe) for one in given)
-        return follow(client, jobs, prefixed, on_interrupt)
+
+def _follow(
+    client: Client, jobs: Sequence[JobRecord], given: Sequence[Submission], on_interrupt: Any
+) -> int:
+    """Show what they print until they are over; the exit code that comes of it."""
+    from bough.cli.attached import follow
+    from bough.cli.printing import say
+    from bough.submission import many_workers
+
+    named = f"Job {jobs[0].id} ({jobs[0].name})" if len(jobs) == 1 else f"{len(jobs)} jobs"
+    if sys.stderr.isatty():
+        say(f"{named} submitted; Ctrl-C leaves or stops.")
+    prefixed = any(many_workers(one.spec, one.recipe) for one in given)
+    return follow(client, jobs, prefixed, on_interrupt)
 
 
 def _wanted(words: Sequence[str], is_file: bool, options: Mapping[str, Any]) -> list[Submission]:

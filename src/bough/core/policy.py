@@ -128,7 +128,8 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     scope: ClassVar[Literal["queue", "pool", "cluster"]] = "queue"
     #: With how much a job wants no more: its wished size, or the one at which it is fastest. When
-    #: there is enough for all to have that, the plan must be just that. Empty: always ask.
+    #: all that run have that and there is enough for the others to have it too, the plan must be
+    #: just that. Empty: always ask.
     content_with: ClassVar[Literal["", "wish", "peak"]] = ""
 
     def admit(self, view: View, job: JobSpec) -> Verdict:

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from bough.core.jobs import Jobs
 from bough.core.policy import Ints, Plan, Policy, View
+from bough.core.share import peaks
 from bough.testing.strategies import views
-from bough.testing.views import carried_out, described, granted, make_view
+from bough.testing.views import carried_out, columns, described, granted, make_view
 
 #: The same test runs for every subclass; hypothesis asks to be told that this is meant.
 _SETTINGS = settings(
@@ -110,6 +111,16 @@ class PolicyContract:
         later = carried_out(view, sizes, after_seconds=wait * 0.999)
         assert granted(policy, later).tolist() == sizes.tolist()
 
+    @for_all_views
+    def test_who_is_content_gets_just_that(self, policy: Policy, view: View) -> None:
+        """Who runs with all it wants keeps that, and who waits gets it if it is there for all."""
+        if policy.content_with:
+            jobs = view.jobs
+            most = jobs.wish if policy.content_with == "wish" else peaks(view.classes)[jobs.cls]
+            wanted = np.maximum(most, jobs.min)
+            then = roomy(view, wanted)
+            assert granted(policy, then).tolist() == wanted.tolist()
+
     def test_nothing_to_do(self) -> None:
         """No jobs, no sizes; no devices, no jobs."""
         for policy in self.policies:
@@ -141,6 +152,21 @@ def assert_same(one: Plan, other: Plan) -> None:
     assert (one.skip, one.wake_at, one.reasons) == (other.skip, other.wake_at, other.reasons)
 
 
-def elsewhere(view: View, jobs: Jobs) -> View:
-    """The same view of jobs that lie elsewhere."""
-    return View(view.now, view.devices, jobs, view.classes, view.pools, view.pool_names)
+def elsewhere(view: View, jobs: Jobs, devices: int | None = None) -> View:
+    """The same view of jobs that lie elsewhere, or of another number of devices."""
+    devices = view.devices if devices is None else devices
+    return View(view.now, devices, jobs, view.classes, view.pools, view.pool_names)
+
+
+def roomy(view: View, wanted: Ints) -> View:
+    """The same jobs, bound by nothing, with room for what all want; those that run have it."""
+    jobs = view.jobs
+    ints, floats = jobs.ints[:, jobs.pick].copy(), jobs.floats[:, jobs.pick].copy()
+    column = {name: made.row for name, made in columns().items()}
+    free = np.zeros(jobs.n, np.int64)
+    held: Ints = np.where(jobs.size > 0, wanted, 0)
+    bounds = {"must": free, "busy": free, "lo": jobs.min, "hi": jobs.max, "size": held}
+    for name, values in bounds.items():
+        ints[column[name]] = values
+    then = Jobs(ints, floats, slice(0, jobs.n), jobs.n, jobs.now)
+    return elsewhere(view, then, int(wanted.sum()))
