@@ -46,7 +46,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "token": ("bough.cli.tokens:command", "Tokens for use over the network."),
     "doctor": ("bough.cli.doctor:command", "Look whether this installation is sound."),
     "completion": ("bough.cli.completion:command", "Print the completion script of a shell."),
-    "demo": ("bough.cli.demo:command", "Compare five policies on a built-in trace."),
+    "demo": ("bough.cli.demo:command", "Run three real jobs that grow and shrink here."),
+    "compare": ("bough.cli.compare:command", "Compare five policies on a built-in trace."),
     "simulate": ("bough.cli.simulate:command", "Replay a trace on a cluster under policies."),
     "sweep": ("bough.cli.sweep:command", "Simulate loads × policies × seeds in parallel."),
     "trace": ("bough.cli.trace:command", "Describe, convert or generate traces."),
@@ -58,12 +59,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
 #: Under which heading help lists them; what is named nowhere comes first.
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Jobs": (
-        "run", "ls", "show", "why", "logs", "top", "stop", "park", "unpark", "scale", "move",
-        "retry", "wait", "history",
+        "demo", "run", "ls", "show", "why", "logs", "top", "stop", "park", "unpark", "scale",
+        "move", "retry", "wait", "history",
     ),
     "Cluster": ("queue", "devices", "user", "report"),
     "Service": ("up", "down", "status", "config", "token", "journal", "doctor", "completion"),
-    "Simulator": ("demo", "simulate", "sweep", "trace", "policies", "reproduce"),
+    "Simulator": ("compare", "simulate", "sweep", "trace", "policies", "reproduce"),
 }  # fmt: skip
 
 EXIT_BROKEN_PIPE = 1  # what click answers when it meets one first
