@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -14,6 +15,8 @@ from bough.hardware.whose import device_user
 
 _UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 _POWER = ("socket_power", "current_socket_power", "average_socket_power")
+#: Memory in use that needs no process to explain it.
+_IDLE_BYTES = 512 << 20
 _FATAL = "had {count} memory errors that could not be corrected, and needs a reset"
 
 
@@ -50,8 +53,8 @@ class AmdSmi:
         self.facts = (("tool", "amd-smi"),)
 
     def read(self) -> Mapping[int, Reading]:
-        metrics = list(entries(tools.run("amd-smi", "metric", "--json")))
         users = list(entries(tools.run("amd-smi", "process", "--json")))
+        metrics = list(entries(tools.run("amd-smi", "metric", "--json")))
         return readings(self._known, metrics, users)
 
     def forgive(self) -> None:
@@ -85,46 +88,58 @@ def readings(
 ) -> dict[int, Reading]:
     """What the meters say, by the number of the device."""
     using = {number: tuple(_users(entry)) for number, entry in _numbered(users).items()}
+    everywhere = _everywhere(using)
     found = {}
     for number, entry in _numbered(metrics).items():
         if number not in known:
             continue
         errors = _whole(_at(entry, "ecc", "total_uncorrectable_count"))
+        used = _size(_at(entry, "mem_usage", "used_vram"))
+        here = using.get(number)
+        if here and used is not None and used < _IDLE_BYTES:
+            here = tuple(user for user in here if user not in everywhere)
         found[known[number].number] = Reading(
             model=known[number].model,
             uuid=known[number].uuid,
             memory_bytes=_size(_at(entry, "mem_usage", "total_vram")),
-            memory_used_bytes=_size(_at(entry, "mem_usage", "used_vram")),
+            memory_used_bytes=used,
             temperature=_first(entry, "temperature", ("hotspot", "edge")),
-            watts=_first(
-                entry, "power", ("socket_power", "current_socket_power", "average_socket_power")
-            ),
+            watts=_first(entry, "power", _POWER),
             joules=tools.number(_value(_at(entry, "energy", "total_energy_consumption"))),
             utilisation=tools.share(_value(_at(entry, "usage", "gfx_activity"))),
             ailment=_FATAL.format(count=errors) if errors else "",
-            users=using.get(number),
+            users=here,
         )
     return found
+
+
+def _everywhere(using: Mapping[int, tuple[DeviceUser, ...]]) -> set[DeviceUser]:
+    """Processes that are listed at each of several devices, with the same memory: the tool does not
+    know where they are.
+    """
+    return set.intersection(*map(set, using.values())) if len(using) > 1 else set()
 
 
 def entries(text: str) -> Iterator[dict[str, Any]]:
     """The entries of one device each; what stands around the JSON is messages."""
     data = parsed(text)
-    if isinstance(data, dict):
+    if isinstance(data, dict):  # newer ones, which tell of CPUs, too, before they tell of devices
         lists = [value for value in data.values() if isinstance(value, list)]
-        data = lists[0] if lists else [data]
+        data = data.get("gpu_data", lists[0] if lists else [data])
     for entry in data if isinstance(data, list) else ():
         if isinstance(entry, dict):
             yield entry
 
 
 def parsed(text: str) -> Any:
-    """The JSON in a program's output; NotHere when there is none."""
-    starts = [at for sign in "[{" if (at := text.find(sign)) >= 0]
-    for start in sorted(starts):
+    """The JSON in a program's output; NotHere when there is none, or only part of it.
+
+    It begins at the start of a line: what lies inside of it is indented, or is not all of it.
+    """
+    for start in re.finditer(r"^[\[{]", text, re.MULTILINE):
         with suppress(ValueError, RecursionError):
-            return json.JSONDecoder().raw_decode(text, start)[0]
-    raise NotHere("its output cannot be read as JSON")
+            return json.JSONDecoder().raw_decode(text, start.start())[0]
+    raise NotHere("amd-smi printed nothing that can be read")
 
 
 def _numbered(entries: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:

@@ -58,7 +58,10 @@ class NpuSmi:
     seconds = 120.0
 
     def __init__(self) -> None:
-        seen = table(tools.run("npu-smi", "info"))
+        text = tools.run("npu-smi", "info")
+        seen = table(text)
+        #: How the whole of it ends; one that ends otherwise is not whole.
+        self._end = text.rstrip()[-1:]
         if not seen.chips:
             raise NotHere("npu-smi lists no chip")
         told: dict[Chip, int] = {}
@@ -74,7 +77,10 @@ class NpuSmi:
         self.facts = (("tool", "npu-smi"), ("Ascend driver", seen.version or "unknown"))
 
     def read(self) -> Mapping[int, Reading]:
-        return readings(table(tools.run("npu-smi", "info")), self._numbers)
+        text = tools.run("npu-smi", "info")
+        if text.rstrip()[-1:] != self._end:
+            raise NotHere("npu-smi printed only a part of its table")
+        return readings(table(text), self._numbers)
 
     def forgive(self) -> None:
         pass

@@ -21,9 +21,9 @@ class Slots:
     notes: tuple[str, ...] = ()
     seconds = math.inf
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, why: str = "") -> None:
         self.devices = tuple(Device(number, "cpu", "CPU slot") for number in range(count))
-        self.facts = (("CPU slots", str(count)),)
+        self.facts = (("CPU slots", f"{count} ({why})" if why else str(count)),)
 
     def read(self) -> Mapping[int, Reading]:
         return {device.number: Reading(model=device.model) for device in self.devices}

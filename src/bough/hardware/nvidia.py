@@ -77,7 +77,9 @@ class Nvml:
         found = {}
         for number in range(count):
             try:
-                found[number] = self._nvml.nvmlDeviceGetHandleByIndex(number)
+                handle = self._nvml.nvmlDeviceGetHandleByIndex(number)
+                self._ask("nvmlDeviceGetName", handle)  # lost ones may still have a handle
+                found[number] = handle
             except self._nvml.NVMLError as error:
                 self.notes += (f"NVIDIA device {number} cannot be used: {error}",)
         return found
@@ -86,9 +88,9 @@ class Nvml:
 
     def _device(self, number: int) -> Device:
         handle = self._handles[number]
-        model = _text(self._ask("nvmlDeviceGetName", handle)) or "NVIDIA device"
-        uuid = _text(self._ask("nvmlDeviceGetUUID", handle))
-        bus = self._ask("nvmlDeviceGetPciInfo", handle)
+        model = _text(self._try("nvmlDeviceGetName", handle)) or "NVIDIA device"
+        uuid = _text(self._try("nvmlDeviceGetUUID", handle))
+        bus = self._try("nvmlDeviceGetPciInfo", handle)
         return Device(number, nvidia_kind(model), model, uuid, self._socket(bus))
 
     def _socket(self, bus: Any) -> int:
@@ -107,11 +109,11 @@ class Nvml:
         pairs = frozenset(
             (a, b)
             for a, b in combinations(self._handles, 2)
-            if self._ask("nvmlDeviceGetP2PStatus", self._handles[a], self._handles[b], caps) == fine
+            if self._try("nvmlDeviceGetP2PStatus", self._handles[a], self._handles[b], caps) == fine
         )
         first = next(iter(self._handles.values()))
-        lane = _LANE.get(self._ask("nvmlDeviceGetMaxPcieLinkGeneration", first) or 0)
-        width = self._ask("nvmlDeviceGetMaxPcieLinkWidth", first)
+        lane = _LANE.get(self._try("nvmlDeviceGetMaxPcieLinkGeneration", first) or 0)
+        width = self._try("nvmlDeviceGetMaxPcieLinkWidth", first)
         bus = 2 * lane * width if lane and width else None
         return Links(pairs, self._link_bandwidth(first) if pairs else None, bus)
 
@@ -122,20 +124,20 @@ class Nvml:
             getattr(nvml, name, None)
             for name in ("NVML_FI_DEV_NVLINK_LINK_COUNT", "NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON")
         ]
-        found = self._ask("nvmlDeviceGetFieldValues", handle, fields) if all(fields) else None
+        found = self._try("nvmlDeviceGetFieldValues", handle, fields) if all(fields) else None
         if not found or any(value.nvmlReturn for value in found):
             return None
         count, megabytes = (int(value.value.uiVal) for value in found)
         return 2e6 * count * megabytes or None
 
     def _find_divided(self) -> set[int]:
-        modes = {n: self._ask("nvmlDeviceGetMigMode", h) for n, h in self._handles.items()}
+        modes = {n: self._try("nvmlDeviceGetMigMode", h) for n, h in self._handles.items()}
         return {number for number, mode in modes.items() if mode and mode[0]}
 
     def _facts(self) -> Iterable[tuple[str, str]]:
         yield "tool", "NVML"
-        yield "NVIDIA driver", _text(self._ask("nvmlSystemGetDriverVersion")) or "unknown"
-        if cuda := self._ask("nvmlSystemGetCudaDriverVersion"):
+        yield "NVIDIA driver", _text(self._try("nvmlSystemGetDriverVersion")) or "unknown"
+        if cuda := self._try("nvmlSystemGetCudaDriverVersion"):
             yield "CUDA", f"{cuda // 1000}.{cuda % 1000 // 10}"
 
     # ------------------------------------------------------------------------------- what it says
@@ -225,9 +227,9 @@ class Nvml:
         """Have failures reported to us from now on; None where the driver does not."""
         nvml = self._nvml
         wanted = getattr(nvml, "nvmlEventTypeXidCriticalError", None)
-        events = self._ask("nvmlEventSetCreate") if wanted else None
+        events = self._try("nvmlEventSetCreate") if wanted else None
         for handle in self._handles.values() if events is not None else ():
-            self._ask("nvmlDeviceRegisterEvents", handle, wanted, events)
+            self._try("nvmlDeviceRegisterEvents", handle, wanted, events)
         return events
 
     def _hear(self) -> None:
@@ -235,11 +237,19 @@ class Nvml:
         while self._events is not None:
             try:
                 event = self._nvml.nvmlEventSetWait_v2(self._events, 0)
-                number = self._nvml.nvmlDeviceGetIndex(event.device)
             except self._nvml.NVMLError:  # a timeout, mostly: there is nothing more
                 return
-            if sentence := xid_sentence(int(event.eventData)):
+            number = self._try("nvmlDeviceGetIndex", event.device)  # one that is lost has none
+            sentence = xid_sentence(int(event.eventData))
+            if sentence and number is not None:
                 self._reported[number] = sentence
+
+    def _try(self, name: str, *args: Any) -> Any:
+        """What NVML says, where a device that is just being lost may stay silent, too."""
+        try:
+            return self._ask(name, *args)
+        except self._nvml.NVMLError:
+            return None
 
     def _ask(self, name: str, *args: Any) -> Any:
         """What NVML says; None where this device or this driver cannot tell."""

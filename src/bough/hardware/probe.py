@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import socket
@@ -16,6 +17,8 @@ from bough.hardware.readings import Device, NotHere, Reading, Readings, Source
 
 if TYPE_CHECKING:
     from bough.core.cluster import Cluster
+
+_log = logging.getLogger(__name__)
 
 FORMS = "cpu, cpu:8, nvidia, nvidia:0,2-3, amd, ascend, nvidia+cpu:4"
 #: As many devices as a node may have.
@@ -126,7 +129,7 @@ def _any() -> tuple[list[_Choice], list[str]]:
             notes += [str(error)] if str(error) else []
             continue
         return [(source, source.devices)], notes
-    slots = cpu.Slots(_usable_slots())
+    slots = cpu.Slots(_usable_slots(), f"no device of {', '.join(MAKERS)} is here")
     return [(slots, slots.devices)], notes
 
 
@@ -142,7 +145,8 @@ def _chosen(text: str) -> tuple[list[_Choice], list[str]]:
 def _choice(part: str, text: str) -> _Choice:
     name, _, rest = part.partition(":")
     if name == "cpu":
-        count = int(rest) if rest.isdecimal() else 0 if rest else _usable_slots()
+        plain = re.fullmatch(r"\d{1,4}", rest, re.ASCII)
+        count = int(rest) if plain else 0 if rest else _usable_slots()
         if not 1 <= count <= SLOTS_MAX:
             what = f"{text!r}: write 1 to {SLOTS_MAX} CPU slots"
             raise InputError(what, field="--devices", hint=f"like {FORMS}")
@@ -175,7 +179,7 @@ def _numbers(text: str, whole: str) -> list[int]:
     """`0,2-3` is 0, 2 and 3."""
     found: set[int] = set()
     for word in text.split(","):
-        ends = re.fullmatch(r"\s*(\d{1,4})(?:\s*-\s*(\d{1,4}))?\s*", word)
+        ends = re.fullmatch(r"\s*(\d{1,4})(?:\s*-\s*(\d{1,4}))?\s*", word, re.ASCII)
         if ends is None or int(ends[2] or ends[1]) < int(ends[1]):
             raise InputError(f"cannot read {whole!r}", field="--devices", hint=f"like {FORMS}")
         found.update(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
@@ -245,6 +249,10 @@ def _answer(source: Source) -> Mapping[int, Reading] | str:
         return source.read()
     except NotHere as error:
         return str(error)
+    except Exception as error:
+        # A version of a tool that nobody has seen yet must not end the watch over other makers'.
+        _log.exception("reading the devices of %s", source.maker)
+        return f"what its driver says cannot be read ({type(error).__name__}: {error})"
 
 
 def _reading(device: Device, answer: Mapping[int, Reading] | str) -> Reading:

@@ -72,11 +72,11 @@ def readings(cards: Mapping[str, Mapping[str, str]]) -> dict[int, Reading]:
 
 def tables(text: str) -> dict[str, dict[str, str]]:
     """Names and values of each card, in lower case; what is no table is left out."""
-    start = text.find("{")
     data: object = None
-    if start >= 0:
+    for start in re.finditer(r"^\{", text, re.MULTILINE):
         with suppress(ValueError, RecursionError):
-            data = json.JSONDecoder().raw_decode(text, start)[0]
+            data = json.JSONDecoder().raw_decode(text, start.start())[0]
+            break
     if not isinstance(data, dict):
         raise NotHere("rocm-smi printed nothing that can be read")
     return {

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import threading
+from contextlib import suppress
 
 from bough.hardware.readings import NotHere
 
@@ -18,24 +21,38 @@ def run(*argv: str, seconds: float = SECONDS_MAX) -> str:
     if shutil.which(name) is None:
         raise NotHere(f"{name} is not installed")
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             argv,
-            capture_output=True,
-            timeout=seconds,
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={**os.environ, "LC_ALL": "C"},
-            check=False,
+            start_new_session=True,  # some are scripts: whom they started has to go with them
         )
-    except subprocess.TimeoutExpired:
-        raise NotHere(f"{name} did not answer within {seconds:g} s") from None
     except OSError as error:
         raise NotHere(f"{name} cannot be run: {error.strerror}") from None
-    text = done.stdout.decode(errors="replace")
-    if done.returncode:
-        said = (done.stderr.decode(errors="replace").strip() or text.strip()).splitlines()
-        what = said[-1][:200] if said else f"exit code {done.returncode}"
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except BaseException as error:
+        _leave(process)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise NotHere(f"{name} did not answer within {seconds:g} s") from None
+        raise
+    text = out.decode(errors="replace")
+    if process.returncode:
+        said = (err.decode(errors="replace").strip() or text.strip()).splitlines()
+        what = said[-1][:200] if said else f"exit code {process.returncode}"
         raise NotHere(f"{name} failed: {what}")
     return text
+
+
+def _leave(process: subprocess.Popen[bytes]) -> None:
+    """Kill it and all it started. Inside a driver that hangs even that takes for ever: who waits
+    for it is no one who has anything else to do.
+    """
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    threading.Thread(target=process.communicate, name="leaving a tool", daemon=True).start()
 
 
 def number(text: object) -> float | None:
