@@ -16,7 +16,7 @@ help: ## Show this list
 	@echo
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-run: $(VENV)/.ready-run ## Set up, compare five policies on a built-in trace, write bough-report.html
+run: $(VENV)/.ready-run ## Set up, start the daemon, run three elastic jobs on this machine
 	$(BIN)/bough demo
 
 test: lint ## Set up, then lint, types, architecture contracts and the whole test suite
@@ -53,7 +53,7 @@ $(BIN)/python:
 
 $(VENV)/.ready-run: pyproject.toml | $(BIN)/python
 	@echo "Installing bough into $(VENV)"
-	@$(PIP_INSTALL) --editable .
+	@$(PIP_INSTALL) --editable '.[nvidia,tui]'
 	@touch $@
 
 $(VENV)/.ready-test: pyproject.toml | $(BIN)/python

@@ -53,8 +53,7 @@ RECEIPTS: Final = (
     Column("Waited", right=True),
     Column("Ran", right=True),
     Column("Device-s", right=True),
-    Column("Resizes", right=True),
-    Column("Devices over time"),
+    Column("Devices"),
     Column("Deadline", rank=1),
 )
 
@@ -188,7 +187,6 @@ def receipts(client: Client, jobs: Sequence[Job], look: Look) -> list[str]:
                 Cell(words.span(receipt.waited_seconds)),
                 Cell(words.span(receipt.ran_seconds)),
                 Cell(f"{receipt.device_seconds:.1f}"),
-                Cell(str(receipt.resizes)),
                 Cell(" → ".join(sizes)),
                 Cell(f"kept, {words.span(spare)} to spare" if spare >= 0 else "missed"),
             ]
