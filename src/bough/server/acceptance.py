@@ -22,6 +22,8 @@ from bough.server.rows import Accepted
 from bough.server.turn import Turn
 
 replace = msgspec.structs.replace
+#: Variables that are those of whoever it runs as.
+OWN: Final = ("HOME", "USER", "LOGNAME")
 #: How an end of a job answers the wish of one that comes after it.
 _GOOD: Final = {"success": ("done",), "any": ENDED, "failure": tuple(set(ENDED) - {"done"})}
 
@@ -37,7 +39,7 @@ class Acceptance:
 
     def accept(self, caller: Caller, given: Sequence[Submission], turn: Turn) -> list[str]:
         """Ids of the jobs, old ones where a key says so; all or nothing."""
-        known = [self._known(self._owner(caller, each.spec), each.key, turn) for each in given]
+        known = [self._known(self._owner(caller, each.spec), each, turn) for each in given]
         fresh = [self._take_on(caller, each, turn.at, i) for i, each in enumerate(given)
                  if known[i] is None]  # fmt: skip
         self._check_keys(fresh)
@@ -77,11 +79,24 @@ class Acceptance:
         """Whose job it is: others' names may be used by admins."""
         return spec.user if caller.admin and spec.user else caller.user
 
-    def _known(self, user: str, key: str, turn: Turn) -> str | None:
-        """The job that came with that key before."""
+    def _known(self, user: str, given: Submission, turn: Turn) -> str | None:
+        """The job that came with that key before; another one must not come with it."""
+        key = given.key
         if not key:
             return None
-        return turn.keys.get((user, key)) or self._store.by_key(user, key)
+        id = turn.keys.get((user, key))
+        if id is not None:
+            before = next(each for each in turn.accepted if each.id == id)
+            spec, recipe = before.spec, before.recipe
+        else:
+            id = self._store.by_key(user, key)
+            found = None if id is None else (self._store.spec(id), self._store.recipe(id))
+            if found is None or found[0] is None or found[1] is None:
+                return id
+            spec, recipe = found[0], found[1]
+        if not _is_same(intake.tidy(given), user, spec, recipe):
+            raise InputError(f"another job, {id}, was submitted with this key", field="key")
+        return id
 
     def _take_on(self, caller: Caller, given: Submission, now: float, index: int) -> Accepted:
         given = intake.tidy(given)
@@ -156,6 +171,18 @@ class Acceptance:
         return found
 
 
+def _is_same(given: Submission, user: str, spec: JobSpec, recipe: Recipe) -> bool:
+    """Whether this is what was taken on; names of jobs it comes after are ids by then."""
+    asked = replace(given.spec, user=user, resize_in_place=False, after=spec.after)
+    return asked == spec and _without_account(given.recipe) == _without_account(recipe)
+
+
+def _without_account(recipe: Recipe) -> Recipe:
+    """Without what `as_user` may have put in."""
+    env = {name: value for name, value in recipe.env.items() if name not in OWN}
+    return replace(recipe, env=env)
+
+
 def replace_id(accepted: Accepted, id: str) -> Accepted:
     """The same under a number."""
     return accepted._replace(id=id)
@@ -163,7 +190,7 @@ def replace_id(accepted: Accepted, id: str) -> Accepted:
 
 def as_user(recipe: Recipe, account: Account) -> Recipe:
     """In the home of whoever submitted it, whatever its environment says."""
-    own = {"HOME": account.home, "USER": account.name, "LOGNAME": account.name}
+    own = dict(zip(OWN, (account.home, account.name, account.name), strict=True))
     return replace(recipe, env=recipe.env | own)
 
 

@@ -30,7 +30,7 @@ from bough.server.operations import (
     Surroundings,
     arguments_of,
 )
-from bough.server.problems import HttpError, headers_of, problem_of
+from bough.server.problems import HttpError, headers_of, log, problem_of
 from bough.server.routes import api
 
 if TYPE_CHECKING:
@@ -182,26 +182,41 @@ class Desk:
     async def _stream(self, given: Stream, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [*_ALWAYS, (b"content-type", given.media.encode()), *_encoded(given.headers)]
         start = {"type": "http.response.start", "status": given.status, "headers": headers}
-        await send(start)
-        if scope["method"] != "HEAD":
-            task = asyncio.ensure_future(_pour(given.pieces, send))
-            try:
-                await self._first(task, receive)
-            finally:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
-                await given.pieces.aclose()
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _first(self, work: asyncio.Future[Any], receive: Receive) -> None:
-        """Wait for that, or until the other side hangs up, or until the server ends."""
-        gone = asyncio.ensure_future(_gone(receive))
-        closing = asyncio.ensure_future(self._door.manners.closing.wait())
+        whole = scope["method"] == "HEAD"
         try:
-            await asyncio.wait({work, gone, closing}, return_when=asyncio.FIRST_COMPLETED)
+            await send(start)
+            whole = whole or await self._poured(given, receive, send)
         finally:
-            gone.cancel()
-            closing.cancel()
+            await given.pieces.aclose()
+            given.close()
+        if whole:  # else it is cut off, so that nobody takes what has come for all there is
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _poured(self, given: Stream, receive: Receive, send: Send) -> bool:
+        """Whether it was all there is; what has no end is over when the server is."""
+        task = asyncio.ensure_future(_pour(given.pieces, send))
+        try:
+            await self._first(task, receive, closing=given.endless)
+        finally:
+            if not task.done():
+                task.cancel()
+            (error,) = await asyncio.gather(task, return_exceptions=True)
+        if isinstance(error, Exception):
+            log.error("an answer broke off", exc_info=error)
+        return error is None or (given.endless and self._door.manners.closing.is_set())
+
+    async def _first(
+        self, work: asyncio.Future[Any], receive: Receive, *, closing: bool = True
+    ) -> None:
+        """Wait for that, or until the other side hangs up, or until the server ends."""
+        others = [asyncio.ensure_future(_gone(receive))]
+        if closing:
+            others.append(asyncio.ensure_future(_set(self._door.manners.closing)))
+        try:
+            await asyncio.wait({work, *others}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in others:
+                each.cancel()
 
 
 # ------------------------------------------------------------------------------------ what comes
@@ -273,6 +288,10 @@ def _check_media(media: str) -> None:
 async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def _set(event: asyncio.Event) -> None:
+    await event.wait()
 
 
 # ------------------------------------------------------------------------------------ what goes

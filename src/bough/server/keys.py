@@ -7,9 +7,17 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from bough.core.model import Frozen
-from bough.errors import ConflictError, ForbiddenError, InputError, NotFoundError, nearest
+from bough.errors import (
+    ConflictError,
+    ForbiddenError,
+    FullError,
+    InputError,
+    NotFoundError,
+    nearest,
+)
 from bough.records import NewToken, TokenRecord
 from bough.server.anystore import AnyStore
+from bough.server.database import StoreError
 from bough.server.identity import account_of
 from bough.server.intake import check_name
 from bough.server.permissions import Caller, may_act
@@ -58,8 +66,9 @@ def add(store: AnyStore, caller: Caller, wish: Wish, now: float) -> NewToken:
         raise ForbiddenError("Only admins may make tokens that may administer.")
     if wish.seconds is not None and not 0 < wish.seconds <= SECONDS_MAX:
         raise InputError("must be positive, and at most ten years", field="seconds")
+    taken = ConflictError(f"There is already a token called {wish.name}.")
     if any(each.name == wish.name for each in store.tokens()):
-        raise ConflictError(f"There is already a token called {wish.name}.")
+        raise taken
     token = Token(
         name=wish.name,
         user=user,
@@ -68,7 +77,12 @@ def add(store: AnyStore, caller: Caller, wish: Wish, now: float) -> NewToken:
         expires=None if wish.seconds is None else now + wish.seconds,
     )
     secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
-    store.add_token(token, secret)
+    try:
+        store.add_token(token, secret)
+    except StoreError as error:
+        if any(each.name == wish.name for each in store.tokens()):  # somebody was faster
+            raise taken from None
+        raise FullError(str(error)) from error
     return NewToken(token=_record(token), secret=secret)
 
 
@@ -77,7 +91,10 @@ def revoke(store: AnyStore, caller: Caller, name: str) -> None:
     found = next((each for each in store.tokens() if each.name == name), None)
     if found is None or not may_act(caller, found.user):  # others' are not even there
         raise NotFoundError(f"No token is called {name!r}.")
-    store.revoke_token(name)
+    try:
+        store.revoke_token(name)
+    except StoreError as error:
+        raise FullError(str(error)) from error
 
 
 def caller_of(store: AnyStore, secret: str, now: float, parts: Parts) -> Caller | None:

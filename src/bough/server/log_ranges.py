@@ -34,8 +34,8 @@ async def read(ask: Ask, ref: str, attempt: int, rank: int) -> Stream:
         headers = {"accept-ranges": "bytes", "content-length": str(after - first)}
         if status == 206:
             headers["content-range"] = f"bytes {first}-{after - 1}/{end}"
-        pieces = _pieces(ask, stack.pop_all(), parts, first, after)
-        return Stream(pieces, MEDIA, status, headers)
+        pieces = _pieces(ask, parts, first, after)
+        return Stream(pieces, MEDIA, status, headers, close=stack.pop_all().close)
 
 
 def _wanted(range: str, begin: int, end: int) -> tuple[int, int, int]:
@@ -57,15 +57,12 @@ def _wanted(range: str, begin: int, end: int) -> tuple[int, int, int]:
     return max(first, begin), after, 206
 
 
-async def _pieces(
-    ask: Ask, stack: ExitStack, parts: list[Part], at: int, after: int
-) -> AsyncGenerator[bytes, None]:
-    with stack:
-        for part in parts:
-            while part.begin <= at < min(part.end, after):
-                call = partial(part.read, at, min(PIECE, after - at))
-                piece = await ask.around.in_thread(call)
-                if not piece:
-                    return
-                at += len(piece)
-                yield piece
+async def _pieces(ask: Ask, parts: list[Part], at: int, after: int) -> AsyncGenerator[bytes, None]:
+    for part in parts:
+        while part.begin <= at < min(part.end, after):
+            call = partial(part.read, at, min(PIECE, after - at))
+            piece = await ask.around.in_thread(call)
+            if not piece:
+                return
+            at += len(piece)
+            yield piece

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from bough.backends.base import LogFile
 from bough.errors import NotFoundError
 from bough.records import ENDED, LogChunk, LogEnd
 from bough.server.alarm import Alarm, Told
@@ -50,6 +51,8 @@ class Worker:
     #: Nothing beyond is wanted.
     until: int | None = None
     begins: Begins = field(default_factory=dict)
+    #: The latest attempt that writes to it: one that was frozen goes on with the same processes.
+    latest: int = 0
     #: Inode and size when everything was read, and whether nothing more can come.
     seen: tuple[int, int] = (0, -1)
     done: bool = False
@@ -90,7 +93,7 @@ class Reader:
 
     def __init__(self, wanted: Wanted, source: LogSource) -> None:
         self._wanted = wanted
-        self._workers: dict[tuple[int, str, int], Worker] = {}
+        self._workers: dict[tuple[str, str, int], Worker] = {}
         self._last = max((epoch for epoch, _ in source.attempts), default=0)
         #: Attempts before are not wanted.
         self._first = self._last if wanted.tail is not None else 0
@@ -105,10 +108,15 @@ class Reader:
                 continue
             for file in files:
                 if wanted.rank in (None, file.rank) and wanted.role in (None, file.role):
-                    found = Worker(epoch, file.role, file.rank, file.path, tail)
-                    known = self._workers.setdefault((epoch, file.role, file.rank), found)
-                    known.path = file.path  # its newest part comes last
+                    self._note(epoch, file, tail)
             self._last = max(self._last, epoch)
+
+    def _note(self, epoch: int, file: LogFile, tail: int | None) -> None:
+        folder = str(file.path.parent)
+        fresh = Worker(epoch, file.role, file.rank, file.path, tail)
+        worker = self._workers.setdefault((folder, file.role, file.rank), fresh)
+        worker.path = file.path  # its newest part comes last
+        worker.latest = epoch
 
     @property
     def over(self) -> bool:
@@ -118,13 +126,13 @@ class Reader:
     @property
     def places(self) -> set[Path]:
         """Where something may happen yet."""
-        return {each.path.parent for each in self._workers.values() if each.attempt == self._last}
+        return {each.path.parent for each in self._workers.values() if each.latest == self._last}
 
     def read(self) -> bytes:
         """Some of what is new, as lines of JSON."""
         found = []
         for worker in self._workers.values():
-            ended = self.over or worker.attempt != self._last
+            ended = self.over or worker.latest != self._last
             chunks = worker.read(ended=ended, follow=self._wanted.follow)
             found += [_ENCODE(chunk) + b"\n" for chunk in chunks]
         return b"".join(found)
@@ -138,7 +146,8 @@ async def stream(ask: Ask, ref: str, wanted: Wanted) -> Stream:
     if wanted.attempt is not None and not wanted.follow and wanted.attempt not in epochs:
         raise NotFoundError(f"Job {source.job} has no attempt {wanted.attempt}.")
     reader = Reader(wanted, source)
-    return Stream(_followed(ask, reader, look) if wanted.follow else _whole(ask, reader), MEDIA)
+    pieces = _followed(ask, reader, look) if wanted.follow else _whole(ask, reader)
+    return Stream(pieces, MEDIA, endless=wanted.follow)
 
 
 async def _whole(ask: Ask, reader: Reader) -> AsyncGenerator[bytes, None]:

@@ -20,7 +20,7 @@ from bough.backends.base import Backend
 from bough.core.model import Command, Event, Exited, Resize, Start, Stop, Tick
 from bough.core.reason import Reason
 from bough.core.scheduler import Scheduler
-from bough.errors import BoughError, FullError
+from bough.errors import BoughError, DaemonError, FullError
 from bough.records import Recipe
 from bough.server.anystore import AnyStore
 from bough.server.database import StoreError
@@ -40,6 +40,8 @@ RETRY_SECONDS, RETRY_MAX_SECONDS = 0.5, 10.0
 DAY_SECONDS: Final = 86400.0
 #: The longest that a thread may wait; with nothing to wait for, it waits without end.
 WAIT_MAX_SECONDS: Final = 1e6
+
+ENDING: Final = "The daemon is ending."
 
 Ask = Act[T] | Look[T]
 
@@ -79,6 +81,10 @@ class Loop:
         self._stale = False
         self._snapshot_at = store.seq
         self._stopping = False
+        #: Held while something is asked, so that nothing is asked of a thread that has ended.
+        self._gate, self._over = threading.Lock(), True
+        #: No sooner may time alone be told again, as it could not be decided on.
+        self._rest_until = 0.0
         self._thread = threading.Thread(target=self._run, name="bough-decisions", daemon=True)
 
     # ------------------------------------------------------------------ from any thread
@@ -87,6 +93,7 @@ class Loop:
         """Begin with what is known to have happened."""
         for event in events:
             self.emit(event)
+        self._over = False
         self._thread.start()
 
     def stop(self) -> None:
@@ -122,10 +129,11 @@ class Loop:
         self.emit(Tick(at=self.clock()))
 
     def _ask(self, ask: Ask[T]) -> Future[T]:
-        if self._stopping or not self._thread.is_alive():
-            refuse(ask.future, BoughError("The daemon is ending."))
-        else:
-            self._inbox.put(ask)  # type: ignore[arg-type]
+        with self._gate:
+            if not self._over:
+                self._inbox.put(ask)  # type: ignore[arg-type]
+                return ask.future
+        refuse(ask.future, DaemonError(ENDING))
         return ask.future
 
     # ------------------------------------------------------------------ the thread
@@ -147,9 +155,7 @@ class Loop:
             for item in items:
                 if isinstance(item, Look):
                     answer(item.future, item.work)
-            for each in [each for each in self._until if each[0]()]:
-                self._until.remove(each)
-                each[1].set_result(None)
+            self._until = [each for each in self._until if not _answered(*each)]
         self._end()
 
     def _take(self) -> list[Event | Act[object] | Look[object]]:
@@ -171,12 +177,18 @@ class Loop:
         return items
 
     def _seconds_to_wait(self) -> float | None:
-        at = self._retry_at if self.trouble else self.scheduler.wake_at
+        at = self._due_at()
         if self._timers:
             at = min(at, self._timers[0][0])
         if at == float("inf"):
             return None
         return min(max(at - self.clock(), 0.0), WAIT_MAX_SECONDS)
+
+    def _due_at(self) -> float:
+        """When something is to be done though nothing came in."""
+        if self.trouble:
+            return self._retry_at
+        return max(self.scheduler.wake_at, self._rest_until)
 
     def _call_timers(self) -> None:
         now = self.clock()
@@ -194,8 +206,7 @@ class Loop:
         turn = Turn(self.clock())
         turn.events += events
         answers = [(act, done) for act in acts if (done := self._begin(act, turn)) is not None]
-        due = self._retry_at if self.trouble else self.scheduler.wake_at
-        if not turn.events and due <= turn.at:
+        if not turn.events and self._due_at() <= turn.at:
             turn.events.append(Tick(at=turn.at))
         try:
             commands = self._step(turn) if turn.events else []
@@ -209,7 +220,10 @@ class Loop:
         if turn.events:
             self._well()
         for command, _ in commands:
-            self._carry_out(command)
+            try:
+                self._carry_out(command)
+            except Exception:  # it is written: a restart would give it once more
+                _log.exception("carrying out %s", command)
         for act, done in answers:
             answer(act.future, done)
         self._keep_snapshot()
@@ -313,6 +327,8 @@ class Loop:
             for act, _ in answers:
                 self._turn([], (act,))
             return
+        if not events and not answers:  # time itself: it passes again, but not at once
+            self._rest_until = self.clock() + RETRY_MAX_SECONDS
         _log.error("dropped, as it cannot be decided on: %s", events or "a request", exc_info=error)
         self._refuse_all([act for act, _ in answers], error)
 
@@ -338,12 +354,26 @@ class Loop:
 
     def _end(self) -> None:
         """Nobody is left waiting for an answer."""
+        with self._gate:
+            self._over = True
         while True:
             try:
                 item = self._inbox.get_nowait()
             except queue.Empty:
                 break
             if isinstance(item, Act | Look):
-                refuse(item.future, BoughError("The daemon is ending."))
+                refuse(item.future, DaemonError(ENDING))
         self._keep_snapshot(now=True)
         self.news.end()
+
+
+def _answered(test: Callable[[], bool], future: Future[None]) -> bool:
+    """Whether nobody waits for this any more."""
+    try:
+        if not test():
+            return future.cancelled()
+    except Exception as error:
+        refuse(future, error)
+        return True
+    answer(future, lambda: None)
+    return True

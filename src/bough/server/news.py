@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from bough.server.rows import Entry
@@ -45,8 +46,11 @@ class News:
             follower.wake()
 
     def follow(self, after: int | None = None) -> Follower:
-        """Everything after that entry; without one, what is yet to come."""
-        follower = Follower(self, self.seq if after is None else after)
+        """Everything after that entry; without one, what is yet to come.
+
+        An entry that is not there yet is one of a journal whose end was lost: it goes on from here.
+        """
+        follower = Follower(self, self.seq if after is None else min(after, self.seq))
         with self._lock:
             self._followers.add(follower)
         return follower
@@ -101,9 +105,9 @@ class Follower:
 
     def wake(self) -> None:
         """There is something new; from any thread."""
-        loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._told.set)
+        if self._loop is not None:
+            with suppress(RuntimeError):  # that event loop is closed: nobody listens any more
+                self._loop.call_soon_threadsafe(self._told.set)
 
     async def take(self, seconds: float | None = None) -> list[Entry]:
         """The next entries; none when that time has passed without any, or when it is all over."""

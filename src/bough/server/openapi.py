@@ -18,7 +18,7 @@ from bough.server.problems import TITLES
 Json = dict[str, Any]
 _REF: Final = "#/components/schemas/{name}"
 #: Answers that any operation may give.
-_ANY: Final = (400, 403, 421, 422, 429, 431, 500, 503)
+_ANY: Final = (400, 403, 408, 413, 421, 422, 429, 431, 500, 503)
 _ABOUT: Final = (
     "Over the Unix socket the peer's account is who asks; over the network a bearer token is. "
     "Errors are application/problem+json. Numbers are at most 2**53; fields that have their "
@@ -111,8 +111,10 @@ def _responses(each: Operation, known: Mapping[int, Json]) -> Json:
     problem = {"application/problem+json": {"schema": {"$ref": _REF.format(name="Problem")}}}
     errors = set(_ANY)
     errors |= {401} if each.scope is not None else set()
-    errors |= {404, 409} if each.places or each.body is not None else set()
-    errors |= {408, 413, 415} if each.body is not None else {413}
+    named = each.places or any(field.name == "job" for field in _fields(each.query))
+    errors |= {404} if named or each.body is not None else set()
+    errors |= {409} if each.method != "GET" else set()
+    errors |= {415} if each.body is not None else set()
     errors |= {507} if each.method != "GET" else set()
     found: Json = {str(status): _answer(each, known) for status in (each.status,)}
     for status, about in each.also.items():

@@ -115,6 +115,10 @@ class Stream(NamedTuple):
     media: str
     status: int = 200
     headers: Mapping[str, str] = {}
+    #: It goes on until somebody hangs up, or the server ends.
+    endless: bool = False
+    #: Called when no more of it is sent, also if nothing ever was.
+    close: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,14 @@ from bough.core.model import (
 from bough.core.queues import QueueTree
 from bough.core.scheduler import Scheduler
 from bough.core.state import State
-from bough.errors import BoughError, ConflictError, InputError, NotFoundError, nearest
+from bough.errors import (
+    BoughError,
+    ConflictError,
+    FullError,
+    InputError,
+    NotFoundError,
+    nearest,
+)
 from bough.records import (
     ENDED,
     Amendment,
@@ -29,6 +36,7 @@ from bough.records import (
 )
 from bough.server import intake, rules, views
 from bough.server.acceptance import Acceptance
+from bough.server.database import StoreError
 from bough.server.parts import Parts
 from bough.server.permissions import Caller, check_admin, check_owner
 from bough.server.references import find
@@ -200,8 +208,9 @@ class Orders:
     def configure(self, caller: Caller, wish: ConfigChange, turn: Turn) -> Callable[[], Config]:
         """From the next turn on it is decided by this."""
         check_admin(caller, "change what is decided by")
-        config = rules.changed(self._parts.config, wish)
-        return lambda: self._decide_by(config)
+        rules.changed(self._parts.config, wish)
+        # Of that moment: others may have changed it in the same turn.
+        return lambda: self._decide_by(rules.changed(self._parts.config, wish))
 
     def _decide_by(self, config: Config) -> Config:
         """Between two turns: what was decided before is written under what it was decided by."""
@@ -212,8 +221,11 @@ class Orders:
             fresh.from_bytes(loop.scheduler.to_bytes())
         except (ValueError, AssertionError) as error:
             raise BoughError(f"That cannot be decided by: {error}.") from error
-        parts.store.set_setting(rules.SETTING, config)
-        parts.store.set_conditions(conditions)
+        try:
+            parts.store.set_setting(rules.SETTING, config)
+            parts.store.set_conditions(conditions)
+        except StoreError as error:
+            raise FullError(str(error)) from error
         parts.conditions = conditions
         loop.scheduler, parts.config, loop.keep_days = fresh, config, config.keep_days
         loop.plan_anew()

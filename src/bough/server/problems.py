@@ -9,6 +9,7 @@ import msgspec
 from bough.errors import (
     BoughError,
     ConflictError,
+    DaemonError,
     ForbiddenError,
     FullError,
     InputError,
@@ -27,6 +28,7 @@ KINDS: dict[type[BoughError], tuple[int, str]] = {
     ConflictError: (409, "conflict"),
     TooManyError: (429, "too-many"),
     FullError: (507, "full"),
+    DaemonError: (503, "unavailable"),
 }
 #: What a status is called where the error has no title of its own.
 TITLES = {
@@ -45,7 +47,7 @@ TITLES = {
     429: "That is more than is allowed at once",
     431: "The headers are too large",
     500: "Something went wrong inside bough",
-    503: "bough is going down",
+    503: "bough cannot answer now",
     507: "There is no room to write it down",
 }
 _WORDS = {

@@ -145,6 +145,7 @@ class Protocol(HttpToolsProtocol):
         self._header_bytes = 0
         self._in_headers = True
         self._timer: asyncio.TimerHandle | None = None
+        self._stuck: asyncio.TimerHandle | None = None
 
     # ------------------------------------------------------------------ coming and going
 
@@ -165,6 +166,7 @@ class Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._wait(0, None)
+        self._flows()
         if self._welcome:
             self.serving.places.leave(self._sender)
             self._welcome = False
@@ -215,11 +217,17 @@ class Protocol(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._wait(self.serving.limits.stuck_seconds, self.transport.abort)
+        seconds = self.serving.limits.stuck_seconds
+        self._stuck = self.loop.call_later(seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._wait(0, None)
+        self._flows()
+
+    def _flows(self) -> None:
+        if self._stuck is not None:
+            self._stuck.cancel()
+            self._stuck = None
 
     def _too_slow(self) -> None:
         self._refuse(HttpError(408, "the request did not come"))
@@ -235,9 +243,11 @@ class Protocol(HttpToolsProtocol):
             return
         body = msgspec.json.encode(problem_of(error))
         head = (
-            b"content-type: application/problem+json\r\nconnection: close\r\n"
+            b"content-type: application/problem+json\r\n"
+            b"cache-control: no-store\r\nconnection: close\r\n"
             b"content-length: %d\r\n\r\n" % len(body)
         )
-        if self.cycle is None or self.cycle.response_complete:
+        # uvicorn declares that there always is one; there is none before the first request.
+        if self.cycle is None or self.cycle.response_complete:  # type: ignore[redundant-expr]
             self.transport.write(STATUS_LINE[error.status] + head + body)
         self.transport.close()

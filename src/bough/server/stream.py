@@ -6,12 +6,13 @@ last id it has heard gets every later entry, each once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from typing import Final
 
 import msgspec
 
-from bough.core.model import Event, Submitted
+from bough.core.model import Event, Exited, Submitted
 from bough.errors import InputError
 from bough.server import rows
 from bough.server.operations import NUMBER_MAX, Ask, Stream
@@ -23,16 +24,18 @@ MEDIA: Final = "text/event-stream"
 ALIVE_SECONDS: Final = 15.0
 #: How soon a browser comes back.
 _HELLO: Final = b"retry: 1000\n\n"
+_NUMBER: Final = re.compile("[0-9]{1,16}")
 
 
 def events(ask: Ask, after: int | None) -> Stream:
     """Everything after that entry, or after the one that a listener says it has heard."""
     heard = ask.headers.get("last-event-id", "")
     if heard:
-        if not (heard.isascii() and heard.isdecimal() and int(heard[:20]) <= NUMBER_MAX):
+        if not _NUMBER.fullmatch(heard) or int(heard) > NUMBER_MAX:
             raise InputError("is the number of an entry", field="Last-Event-ID")
         after = int(heard)
-    return Stream(_told(ask, after), MEDIA, headers={"x-accel-buffering": "no"})
+    headers = {"x-accel-buffering": "no"}
+    return Stream(_told(ask, after), MEDIA, headers=headers, endless=True)
 
 
 async def _told(ask: Ask, after: int | None) -> AsyncGenerator[bytes, None]:
@@ -44,10 +47,12 @@ async def _told(ask: Ask, after: int | None) -> AsyncGenerator[bytes, None]:
 
 
 def as_event(entry: Entry) -> bytes:
-    """One entry, with its reason if it is a command."""
+    """One entry, with its reason if it is a command; without what is its owner's alone."""
     what = entry.what
     if isinstance(what, Submitted):
         what = msgspec.structs.replace(what, spec=without_commands(what.spec))
+    elif isinstance(what, Exited) and what.note:
+        what = msgspec.structs.replace(what, note="")
     data = msgspec.to_builtins(what)
     data |= {"seq": entry.seq, "step": entry.step}
     if entry.reason is not None:
