@@ -5,22 +5,29 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
+# A real browser, a real database server, a terminal, accounts, and a compiler for a sham driver.
+TEST_PACKAGES := chromium postgresql tmux passwd gcc libc6-dev
+
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint format bench docs clean
+.PHONY: help run test lint format bench docs clean test-packages
 
 help: ## Show this list
 	@echo "Usage: make TARGET [PYTHON=python3.12]"
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 run: $(VENV)/.ready-run ## Set up, start the daemon, run three elastic jobs on this machine
 	$(BIN)/bough demo
 
 test: lint ## Set up, then lint, types, architecture contracts and the whole test suite
 	$(BIN)/pytest -n 2
+
+test-packages: ## As root on Debian: install the programs that some tests skip without
+	apt-get -qq update
+	apt-get -qq install --yes --no-install-recommends $(TEST_PACKAGES)
 
 lint: $(VENV)/.ready-test ## Lint, formatting, types and architecture contracts
 	$(BIN)/ruff check
