@@ -179,9 +179,14 @@ class Served:
         path: str,
         body: object = None,
         headers: Mapping[str, str] | None = None,
+        *,
+        enough: bytes = b"never",
     ) -> Answer:
-        """The same by somebody whom no test can be: the application is asked without a socket."""
-        return self.do(asked_of(self.app, peer, method, path, body, headers or {}))
+        """The same by somebody whom no test can be: the application is asked without a socket.
+
+        They hang up when they have read `enough`.
+        """
+        return self.do(asked_of(self.app, peer, method, path, body, headers or {}, enough))
 
     # ------------------------------------------------------------------ jobs
 
@@ -221,6 +226,19 @@ def order(
     return Submission(spec=asked, recipe=recipe, key=key)
 
 
+def refused(answer: Answer, status: int, code: str) -> Any:
+    """One sentence and nothing of our insides."""
+    assert (answer.status, answer.code) == (status, code), answer
+    problem = answer.json
+    detail = problem["detail"]
+    assert detail
+    assert "\n" not in detail
+    assert "Traceback" not in detail
+    assert len(detail) < 1000
+    assert answer.headers["cache-control"] == "no-store"
+    return problem
+
+
 async def asked_of(
     app: ASGIApp,
     peer: Peer,
@@ -228,6 +246,7 @@ async def asked_of(
     path: str,
     body: object,
     headers: Mapping[str, str],
+    enough: bytes,
 ) -> Answer:
     """A whole answer of the application."""
     data = b"" if body is None else body if isinstance(body, bytes) else msgspec.json.encode(body)
@@ -244,6 +263,8 @@ async def asked_of(
 
     async def send(message: Any) -> None:
         said.append(message)
+        if enough in message.get("body", b""):
+            messages.put_nowait({"type": "http.disconnect"})
 
     await app(scope, messages.get, send)
     names = {name.decode(): value.decode() for name, value in said[0]["headers"]}
