@@ -34,6 +34,11 @@ class Recipe(Frozen, frozen=True):
     roles: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     #: How it leaves its devices when parked: it ends (and begins again), or it is frozen.
     park: Literal["stop", "signal"] = "stop"
+    #: Rights that its new files do not have; None: as for the daemon's.
+    umask: int | None = None
+    #: What each process may use, by the names of `ulimit`: the limit, and how far the process may
+    #: raise it; -1 has no end. Set by the daemon, which sees what the submitter has.
+    limits: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
 
 
 class WorkerLaunch(Frozen, frozen=True):
@@ -69,6 +74,9 @@ class Launch(Frozen, frozen=True):
     uid: int = -1
     gid: int = -1
     groups: tuple[int, ...] = ()
+    #: For the workers' files, and what each of them may use; -1: as for the shim.
+    umask: int = -1
+    limits: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     #: What it holds.
     place: Place = ()
     #: Ports of this machine that are this attempt's alone.

@@ -10,13 +10,21 @@ import contextlib
 import os
 
 _MOUNTS, _MINE = "/proc/self/mountinfo", "/proc/self/cgroup"
+#: How systemd marks what it has given away; the first may be seen by all, the second by root.
+_MARKS = ("user.delegate", "trusted.delegate")
 
 
 def parent() -> str:
-    """The directory in which ours lies, if attempts may have theirs beside it; else empty.
+    """The directory in which attempts may have theirs, held to limits of memory; else empty."""
+    return limited(lent())
+
+
+def lent() -> str:
+    """The directory in which ours lies, if it was given to us; else empty.
 
     A cgroup with processes cannot have limited children, so the daemon lives in a leaf of what was
-    delegated to it, and attempts get leaves next to it.
+    delegated to it, and attempts get leaves next to it. What was not is the system's to change,
+    whatever root could do to it.
     """
     try:
         with open(_MOUNTS, encoding="utf-8") as file:
@@ -24,9 +32,32 @@ def parent() -> str:
         root = next(line[4] for line in lines if "cgroup2" in line[line.index("-") :])
         with open(_MINE, encoding="utf-8") as file:
             mine = next(line[3:].strip() for line in file if line.startswith("0::"))
-        return limited(os.path.dirname(os.path.join(root, mine.lstrip("/"))))
+        beside = os.path.dirname(os.path.join(root, mine.lstrip("/")))
+        return beside if _is_ours(beside) else ""
     except (OSError, StopIteration, IndexError, ValueError):
         return ""
+
+
+def _is_ours(path: str) -> bool:
+    if os.stat(path).st_uid == os.geteuid() != 0:
+        return True
+    for mark in _MARKS:
+        with contextlib.suppress(OSError):  # no such mark, or no marks at all here
+            if os.getxattr(path, mark) == b"1":
+                return True
+    return False
+
+
+def prepare() -> str:
+    """Have the kernel count memory in what was lent to us; where attempts may have theirs, if so.
+
+    systemd leaves that to whom it gives a part of its tree. Called once, by the daemon.
+    """
+    path = lent()
+    with contextlib.suppress(OSError):  # then the shims look after the limits themselves
+        if path and not limited(path):
+            _write(path, "cgroup.subtree_control", "+memory")
+    return limited(path)
 
 
 def limited(path: str) -> str:
@@ -34,7 +65,7 @@ def limited(path: str) -> str:
     try:
         with open(os.path.join(path, "cgroup.subtree_control"), encoding="ascii") as file:
             usable = "memory" in file.read().split() and os.access(path, os.W_OK)
-            return path if usable else ""
+            return path if path and usable else ""
     except OSError:
         return ""
 

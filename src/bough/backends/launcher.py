@@ -30,7 +30,7 @@ class Attempt:
         #: The incarnation that it is now: a thawed one began as an older one.
         self.epoch = epoch
         self.directory = directory
-        #: starting, running, freezing, frozen, thawing or ending.
+        #: starting, running, freezing, frozen, thawing, ending, or leaving unheard.
         self.state = state
         self.pidfd = self.news = -1
         #: Told by a shim that could not write it down.
@@ -76,9 +76,8 @@ class Launcher:
         # Where jobs have users of their own, these pass through to what is theirs.
         mode = 0o700 if who is None else 0o711
         for path in (self._home / "jobs", job_dir(self._home, directory.parent.name), directory):
-            if not path.exists():
-                path.mkdir()
-                path.chmod(mode)
+            path.mkdir(mode, exist_ok=True)  # one may be there since a start that was refused
+            path.chmod(mode)
         for path in theirs:
             if not path.exists():
                 path.mkdir(mode=0o700)

@@ -106,6 +106,8 @@ def render(start: Start, spec: JobSpec, recipe: Recipe, site: Site) -> Launch:
         uid=who.uid,
         gid=who.gid,
         groups=who.groups,
+        umask=-1 if recipe.umask is None else recipe.umask,
+        limits=recipe.limits,
         place=start.place,
         ports=tuple(site.ports),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource  # here, as an interpreter of root's alone could not be read once we are its user
 import signal
 import time
 
@@ -16,7 +17,6 @@ from bough.backends.outlet import Outlet
 
 TYPE_CHECKING = False  # type checkers know this name; the shim has no memory to spare for typing
 if TYPE_CHECKING:
-    import resource
     from typing import Any
 
 _PR_SET_PDEATHSIG = 1
@@ -132,6 +132,7 @@ def _become(given: Any, launch: Any, cgroup: str, ends: tuple[int, int], shim: i
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
+        _lose_favour()
         _take_identity(launch)
         # Should the shim be killed, its workers are, too: nobody would know of them any more.
         set_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -143,6 +144,7 @@ def _become(given: Any, launch: Any, cgroup: str, ends: tuple[int, int], shim: i
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)  # what is ignored stays so through exec
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        _take_bounds(launch)
         code = _NOT_FOUND
         os.execvpe(given["argv"][0], given["argv"], given["env"])
     except BaseException as error:
@@ -164,6 +166,32 @@ def _take_identity(launch: Any) -> None:
     uid = launch.get("uid", -1)
     if uid < 0 or (uid and uid == os.getuid()):
         return
+    os.fchown(1, uid, launch["gid"])  # else it could not open its own /dev/stdout
     os.setgroups(launch.get("groups", ()))
     os.setgid(launch["gid"])
-    os.setuid(launch["uid"])
+    os.setuid(uid)
+
+
+def _lose_favour() -> None:
+    """A daemon may be spared when memory runs out; its jobs are what memory is used by."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "r+") as file:
+        if int(file.read()) < 0:
+            file.seek(0)
+            file.write("0")
+
+
+def _take_bounds(launch: Any) -> None:
+    """Those of whoever submitted it, as far as ours allow; last, as we need room until then."""
+    if launch.get("umask", -1) >= 0:
+        os.umask(launch["umask"])
+    for name, asked in launch.get("limits", {}).items():
+        number = getattr(resource, f"RLIMIT_{name.upper()}", None)
+        if number is not None:
+            most = resource.getrlimit(number)[1]
+            soft, hard = (_least(each, most) for each in asked)
+            resource.setrlimit(number, (_least(soft, hard), hard))
+
+
+def _least(*limits: int) -> int:
+    """-1 has no end."""
+    return min((limit for limit in limits if limit >= 0), default=-1)

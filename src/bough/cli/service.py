@@ -185,6 +185,9 @@ def write_unit(options: Options) -> None:
     """A service, and how to begin it."""
     from bough.server import unit
 
+    if options.store:
+        hint = "`bough up --store …` once: it is kept in the home, and no password in the unit"
+        raise InputError("is not for --install", field="--store", hint=hint)
     if os.environ.get("BOUGH_HOME"):
         text = unit.text(options.words(), system=options.system, home=options.home)
     else:

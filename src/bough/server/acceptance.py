@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Final
@@ -23,7 +24,7 @@ from bough.server.turn import Turn
 
 replace = msgspec.structs.replace
 #: Variables that are those of whoever it runs as.
-OWN: Final = ("HOME", "USER", "LOGNAME")
+OWN: Final = ("HOME", "USER", "LOGNAME", "SHELL")
 #: How an end of a job answers the wish of one that comes after it.
 _GOOD: Final = {"success": ("done",), "any": ENDED, "failure": tuple(set(ENDED) - {"done"})}
 
@@ -109,16 +110,22 @@ class Acceptance:
         if self._system:
             account = self._account(caller, user)
             uid, recipe = account.uid, as_user(recipe, account)
+        elif caller.uid < 0 and (account_here := account_of(os.geteuid())):
+            recipe = as_user(recipe, account_here)  # it brings the environment of elsewhere
         # Processes of this machine keep the devices they began with: another size is a restart.
         spec = replace(given.spec, user=user, resize_in_place=False)
         return Accepted("", spec, recipe, given.key, uid)
 
     def _account(self, caller: Caller, user: str) -> Account:
-        account = account_of(caller.uid if user == caller.user and caller.uid >= 0 else user)
+        """Whom it runs as. Admins act on all jobs, but what runs as somebody is theirs to say."""
+        own = user == caller.user
+        account = account_of(caller.uid if own and caller.uid >= 0 else user)
         if account is None:
             raise ForbiddenError(f"This machine has no account {user!r} to run the job as.")
-        if account.uid == 0 and not caller.admin:
-            raise ForbiddenError("Only admins may run jobs as root.")
+        if account.uid == 0 and not (own and caller.admin):
+            raise ForbiddenError("Only root itself may run jobs as root.")
+        if not own and not _is_root(caller):
+            raise ForbiddenError("Only root may have jobs run as somebody else.")
         return account
 
     def _check_queue(self, caller: Caller, name: str) -> None:
@@ -171,6 +178,12 @@ class Acceptance:
         return found
 
 
+def _is_root(caller: Caller) -> bool:
+    """Not merely an admin: it may become anybody anyway."""
+    account = account_of(caller.uid if caller.uid >= 0 else caller.user)
+    return caller.admin and account is not None and account.uid == 0
+
+
 def _is_same(given: Submission, user: str, spec: JobSpec, recipe: Recipe) -> bool:
     """Whether this is what was taken on; names of jobs it comes after are ids by then."""
     asked = replace(given.spec, user=user, resize_in_place=False, after=spec.after)
@@ -178,9 +191,9 @@ def _is_same(given: Submission, user: str, spec: JobSpec, recipe: Recipe) -> boo
 
 
 def _without_account(recipe: Recipe) -> Recipe:
-    """Without what `as_user` may have put in."""
+    """Without what we may have put in: the account, and bounds of the process that sent it."""
     env = {name: value for name, value in recipe.env.items() if name not in OWN}
-    return replace(recipe, env=env)
+    return replace(recipe, env=env, umask=None, limits={})
 
 
 def replace_id(accepted: Accepted, id: str) -> Accepted:
@@ -190,7 +203,8 @@ def replace_id(accepted: Accepted, id: str) -> Accepted:
 
 def as_user(recipe: Recipe, account: Account) -> Recipe:
     """In the home of whoever submitted it, whatever its environment says."""
-    own = dict(zip(OWN, (account.home, account.name, account.name), strict=True))
+    shell = account.shell or "/bin/sh"
+    own = dict(zip(OWN, (account.home, account.name, account.name, shell), strict=True))
     return replace(recipe, env=recipe.env | own)
 
 

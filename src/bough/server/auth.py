@@ -66,7 +66,7 @@ def caller_at(peer: Peer, *, system: bool, admins: Iterable[str]) -> Caller:
     if not system and not rules:
         raise ForbiddenError("this bough belongs to another user; `bough up` starts your own")
     name = name_of(peer.uid)
-    return Caller(user=name, uid=peer.uid, admin=rules or name in admins)
+    return Caller(user=name, uid=peer.uid, admin=rules or name in admins, pid=peer.pid)
 
 
 def secret_in(headers: dict[str, str]) -> str | None:

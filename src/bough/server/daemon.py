@@ -12,10 +12,12 @@ import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from bough import __version__
+from bough.backends import cgroups
 from bough.home import daemon_path, socket_path
 from bough.server import auth, tls
 from bough.server.app import THREADS, Manners, make_app
@@ -56,6 +58,7 @@ def run(wish: Wish, ways: Ways, ready: Callable[[Notice], None]) -> None:
     os.chdir("/")  # not to keep anybody's disk busy
     if wish.system:
         wish.home.chmod(0o711)  # users' jobs have directories of their own below it
+    _log.info("memory of jobs is held to its limit by %s", cgroups.prepare() or "their shims")
     service = assemble(wish)
     try:
         asyncio.run(_serve(service, wish, ways, ready))
@@ -116,7 +119,9 @@ def _listeners(wish: Wish, ways: Ways, place: Path) -> tuple[list[Listener], Not
         listen = f"{host}:{bound.getsockname()[1]}"
         fingerprint = tls.fingerprint(papers)
         found.append(Listener(bound, context))
-    place.parent.mkdir(parents=True, exist_ok=True)
+    if not place.parent.exists():
+        place.parent.mkdir(parents=True)
+        place.parent.chmod(0o755 if wish.system else 0o700)
     found.append(Listener(unix_socket(place, system=wish.system)))
     notice = Notice(
         os.getpid(), __version__, str(place), listen, fingerprint, wish.devices or ""
@@ -140,9 +145,18 @@ def _write_notice(home: Path, notice: Notice) -> None:
     os.replace(fresh, daemon_path(home))
 
 
+class _PrivateLog(logging.handlers.RotatingFileHandler):
+    """For the daemon's own user alone: a mistake of ours may quote what a user sent."""
+
+    def _open(self) -> TextIOWrapper:
+        file = super()._open()
+        os.fchmod(file.fileno(), 0o600)
+        return file
+
+
 def _write_logs(home: Path) -> None:
     """Into a file that is never large."""
-    handler = logging.handlers.RotatingFileHandler(
+    handler = _PrivateLog(
         home / "daemon.log", maxBytes=LOG_BYTES_MAX, backupCount=LOGS_KEPT, encoding="utf-8"
     )
     handler.setFormatter(logging.Formatter(LOG_FORM))

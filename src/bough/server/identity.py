@@ -18,6 +18,7 @@ class Account(NamedTuple):
     uid: int
     gid: int
     home: str
+    shell: str
 
 
 def account_of(who: str | int) -> Account | None:
@@ -26,7 +27,7 @@ def account_of(who: str | int) -> Account | None:
         found = pwd.getpwnam(who) if isinstance(who, str) else pwd.getpwuid(who)
     except (KeyError, ValueError, OverflowError):
         return None
-    return Account(found.pw_name, found.pw_uid, found.pw_gid, found.pw_dir)
+    return Account(found.pw_name, found.pw_uid, found.pw_gid, found.pw_dir, found.pw_shell)
 
 
 def identity_of(spec: JobSpec) -> Identity:

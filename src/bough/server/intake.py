@@ -26,7 +26,7 @@ PRIORITY_MAX: Final = 1_000_000
 GRACE_SECONDS_MAX: Final = 86400.0
 LOG_BYTES_MIN, LOG_BYTES_MAX = 4096, 1 << 40
 
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f/\\]")
+_SLASH = re.compile(r"[/\\]")
 _NUMBERS = (
     "cpus", "memory", "priority", "deadline", "deadline_after", "max_run_seconds", "batch",
     "min_run_seconds", "retries", "estimate_seconds", "estimate_devices",
@@ -37,7 +37,7 @@ def check(given: Submission, now: float) -> None:
     """Refuse what makes no sense. A job that merely cannot run here is taken on, and says why."""
     _check_spec(given.spec, now)
     _check_recipe(given.spec, given.recipe)
-    if len(given.key) > KEY_MAX or _UNPRINTABLE.search(given.key):
+    if len(given.key) > KEY_MAX or not given.key.isprintable() or _SLASH.search(given.key):
         raise InputError(f"at most {KEY_MAX} printable characters", field="key")
 
 
@@ -47,7 +47,7 @@ def check_name(name: str, field: str) -> None:
         raise InputError("needs some letters", field=field)
     if len(name) > NAME_MAX:
         raise InputError(f"has {len(name)} characters; at most {NAME_MAX} are allowed", field=field)
-    if _UNPRINTABLE.search(name):
+    if not name.isprintable() or _SLASH.search(name):
         raise InputError("may not contain slashes or control characters", field=field)
 
 
@@ -116,6 +116,8 @@ def _check_recipe(spec: JobSpec, recipe: Recipe) -> None:
         raise InputError("must be an absolute path", field="recipe.cwd")
     _check_words((recipe.cwd,), "recipe.cwd")
     _check_environment(recipe.env)
+    if recipe.umask is not None and not 0 <= recipe.umask <= 0o777:
+        raise InputError("must lie within 0 and 0o777", field="recipe.umask")
     if not 0 <= recipe.grace_seconds <= GRACE_SECONDS_MAX:
         raise InputError("must lie within 0 and a day", field="recipe.grace_seconds")
     if not LOG_BYTES_MIN <= recipe.log_bytes_max <= LOG_BYTES_MAX:

@@ -34,6 +34,8 @@ class Caller(NamedTuple):
     admin: bool
     #: Of a token: "read", "submit", "manage", "admin"; None: all that the user may.
     scopes: frozenset[str] | None = None
+    #: The process on this machine that asks; 0: it is not known.
+    pid: int = 0
 
 
 def may_act(caller: Caller, owner: str) -> bool:

@@ -37,7 +37,7 @@ from bough.records import (
     UsageRow,
     UserRecord,
 )
-from bough.server import keys, views
+from bough.server import keys, submitter, views
 from bough.server.acceptance import Acceptance
 from bough.server.history import decisions_of
 from bough.server.log_files import AttemptLogs, LogSource
@@ -91,6 +91,7 @@ class Service:
 
     def submit(self, caller: Caller, given: Sequence[Submission]) -> Future[Jobs]:
         """Take jobs on: all of them or none."""
+        given = submitter.bound(caller, given, shared=self.system)
         return self._loop.act(lambda turn: self._orders.submit(caller, given, turn))
 
     def stop(self, caller: Caller, ref: str) -> Future[Jobs]:

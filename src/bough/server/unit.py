@@ -29,11 +29,15 @@ RestartSec=2
 # A part of the tree of cgroups is ours, in which the kernel holds jobs to their memory.
 Delegate=yes
 DelegateSubgroup=daemon
-LimitNOFILE=65536
-OOMScoreAdjust=-500
-{places}
+LimitNOFILE=65536:524288
+{more}
 [Install]
 WantedBy={target}
+"""
+_FOR_ALL: Final = """\
+# No job gets more than this, nor more than whoever submits it has.
+LimitMEMLOCK=8M:infinity
+OOMScoreAdjust=-500
 """
 _PLACES: Final = """\
 StateDirectory=bough
@@ -48,11 +52,14 @@ def text(arguments: Sequence[str], *, system: bool, home: Path | None = None) ->
     """The unit; `home` where it is not the usual one."""
     words = [sys.executable, "-P", "-m", "bough", "up", "--foreground", *arguments]
     command = shlex.join(word.replace("%", "%%").replace("$", "$$") for word in words)
-    places = _PLACES if system and home is None else ""
+    more = _FOR_ALL if system else ""
     if home is not None:
-        places += f'Environment="BOUGH_HOME={str(home).replace("%", "%%")}"\n'
+        named = str(home).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
+        more += f'Environment="BOUGH_HOME={named}"\n'
+    elif system:
+        more += _PLACES
     target = "multi-user.target" if system else "default.target"
-    return _FORM.format(command=command, places=places, target=target)
+    return _FORM.format(command=command, more=more, target=target)
 
 
 def place(*, system: bool) -> Path:
