@@ -43,7 +43,7 @@ def submitted(state: State, event: m.Submitted) -> None:
         state.replan = True
     elif ready:
         state.fresh.append(job)
-    doomed = doomed_by(state, spec)
+    doomed = doomed_by(state, spec) if spec.after else ""
     if doomed:
         end(state, job, "cancelled", f"it depends on {doomed}, which ended otherwise")
 
@@ -52,10 +52,10 @@ def add_row(state: State, job: Job, at: float) -> None:
     """The numbers of a new job."""
     spec, pool = job.spec, (job.pools or (0,))[0]
     cls = state.class_for(spec, pool)
-    sizes = state.classes.sizes(cls)
-    least, most = sizes[0], sizes[-1]
-    asked = spec.estimate_devices or most
-    speed = state.classes.speed(cls, asked if asked in sizes else most)
+    sizes, speeds = state.classes.curve(cls)
+    least, most, wish_speed = sizes[0], sizes[-1], speeds[-1]
+    asked = spec.estimate_devices
+    speed = speeds[sizes.index(asked)] if asked in sizes else wish_speed
     left = INFINITY if spec.estimate_seconds is None else spec.estimate_seconds * speed
     deadline = INFINITY if spec.deadline is None else spec.deadline
     if spec.deadline_after is not None:
@@ -64,7 +64,6 @@ def add_row(state: State, job: Job, at: float) -> None:
     user = state.users.setdefault(spec.user, len(state.users))
     queue = 0 if state.queues.trivial else state.queues.index(spec.queue)
     guaranteed = int(spec.service == "guaranteed")
-    wish_speed = state.classes.speed(cls, most)
     guess = 0.0 if spec.estimate_seconds else expected_work(state, spec)
     state.table.add(
         job,

@@ -15,6 +15,8 @@ class ClassTable:
     def __init__(self) -> None:
         self._index: dict[Key, int] = {}
         self._keys: list[Key] = []
+        #: The smallest size at which each class is fastest.
+        self._peaks: list[int] = []
         #: Numbers of classes that are no longer used.
         self._spare: list[int] = []
         self._made: Classes | None = None
@@ -28,6 +30,7 @@ class ClassTable:
         if found is None:
             found = self._index[key] = len(self._keys)
             self._keys.append(key)
+            self._peaks.append(fastest(sizes, speed))
             self._made = None
             self.widest = max(self.widest, sizes[-1])
         return found
@@ -37,9 +40,11 @@ class ClassTable:
         self._made = None
         if not self._spare:
             self._keys.append((sizes, speed))
+            self._peaks.append(fastest(sizes, speed))
             return len(self._keys) - 1
         number = self._spare.pop()
         self._keys[number] = (sizes, speed)
+        self._peaks[number] = fastest(sizes, speed)
         return number
 
     def release(self, number: int) -> None:
@@ -54,6 +59,10 @@ class ClassTable:
     def curve(self, number: int) -> Key:
         """Allowed sizes of a class, and its believed speed at each."""
         return self._keys[number]
+
+    def peak(self, number: int) -> int:
+        """The smallest size at which a class is fastest."""
+        return self._peaks[number]
 
     def speed(self, number: int, size: int) -> float:
         """Believed speed of a class at an allowed size."""
@@ -78,3 +87,8 @@ class ClassTable:
             sizes.flags.writeable = speed.flags.writeable = False
             self._made = Classes(sizes, speed)
         return self._made
+
+
+def fastest(sizes: tuple[int, ...], speed: tuple[float, ...]) -> int:
+    """The smallest size with the highest speed."""
+    return sizes[speed.index(max(speed))]

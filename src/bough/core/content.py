@@ -50,12 +50,10 @@ def seat_newcomer(state: State, policy: Policy) -> bool:
     if job.id not in state.jobs or job.place:
         return True
     row, wi = state.table.row(job), state.table.wi
-    sizes, speeds = state.classes.curve(int(wi[CLS, row]))
-    most = int(wi[WISH, row])
-    if policy.content_with == "peak":
-        most = sizes[speeds.index(max(speeds))]
-    wanted = max(min(most, int(wi[HI, row])), int(wi[LO, row]))
-    if wanted > state.topology.free(0) or wanted not in sizes:
+    cls, lo, hi = int(wi[CLS, row]), int(wi[LO, row]), int(wi[HI, row])
+    wanted = state.classes.peak(cls) if policy.content_with == "peak" else int(wi[WISH, row])
+    wanted = lo if wanted < lo else hi if wanted > hi else wanted
+    if wanted > state.topology.free(0) or wanted not in state.classes.sizes(cls):
         return False
     found = state.find(job, int(wi[POOL, row]), wanted)
     if found is None:

@@ -18,7 +18,8 @@ def close(state: State, job: Job, how: Any, reason: str) -> None:
     """The job is over: its row and its devices go."""
     if job.place:
         state.give(job)
-    state.clear_leaving(job)
+    if job.leaving:
+        state.clear_leaving(job)
     state.pending.pop(job.serial, None)
     row, facts = state.table.row(job), facts_at_end(state, job) if how != "done" else {}
     if not state.table.wi[READY, row]:
@@ -52,7 +53,7 @@ def end(state: State, job: Job, how: Any, reason: str = "") -> None:
 
 def release_dependents(state: State, id: str) -> None:
     """Let those that wait for a job that is over run, or end with it, and so on down the line."""
-    over = deque([id])
+    over = deque([id] if id in state.dependents else ())
     while over:
         id = over.popleft()
         for name in sorted(state.dependents.pop(id, ())):

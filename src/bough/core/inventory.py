@@ -254,8 +254,8 @@ class Inventory:
             free = free_masks[node]
             free_masks[node] = free ^ mask
             held_masks[node] ^= mask
-            count = free.bit_count()
-            change = mask.bit_count()
+            count = free.bit_count() if free else 0
+            change = count if mask == free else mask.bit_count()
             total += change
             if shelf is not None:
                 if racks[node] == rack and count == before and count + sign * change == after:

@@ -249,19 +249,23 @@ class Jobs:
 class JobTable(Jobs):
     """The one writeable table: adds, removes and finds rows."""
 
-    __slots__ = ("items", "serials", "wf", "wi")
+    __slots__ = ("items", "serials", "wf", "wi", "_cells")
 
     def __init__(self, room: int = 256) -> None:
         #: The jobs in row order, and their serial numbers (ascending, for finding rows).
         self.items: list[Job] = []
         self.serials: list[int] = []
-        self._hold(np.zeros((self.INTS, room), np.int64), np.zeros((self.FLOATS, room)))
+        self._hold(np.zeros((self.INTS + self.FLOATS, room), np.int64))
         super().__init__(self.ints, self.floats, slice(0, 0), 0)
 
-    def _hold(self, ints: npt.NDArray[np.int64], floats: npt.NDArray[np.float64]) -> None:
-        """Write through wi and wf; everybody else reads through views that refuse to be written."""
-        self.wi, self.wf = ints, floats
-        self.ints, self.floats = ints.view(), floats.view()
+    def _hold(self, cells: npt.NDArray[np.int64]) -> None:
+        """Write through wi and wf; everybody else reads through views that refuse to be written.
+
+        Both lie in one block of memory, so that rows are moved at once.
+        """
+        self._cells = cells
+        self.wi, self.wf = cells[: self.INTS], cells[self.INTS :].view(np.float64)
+        self.ints, self.floats = self.wi.view(), self.wf.view()
         self.ints.flags.writeable = self.floats.flags.writeable = False
 
     def add(self, job: Job, ints: tuple[int, ...], floats: tuple[float, ...]) -> int:
@@ -269,10 +273,7 @@ class JobTable(Jobs):
         i = self.n
         assert not self.serials or job.serial > self.serials[-1]
         if i == self.wi.shape[1]:
-            self._hold(
-                np.concatenate([self.wi, np.zeros_like(self.wi)], axis=1),
-                np.concatenate([self.wf, np.zeros_like(self.wf)], axis=1),
-            )
+            self._hold(np.concatenate([self._cells, np.zeros_like(self._cells)], axis=1))
         self.wi[:, i] = ints
         self.wf[:, i] = floats
         self.items.append(job)
@@ -285,8 +286,7 @@ class JobTable(Jobs):
         """Close the gap; the rows behind move up."""
         n = self.n
         if row < n - 1:
-            self.wi[:, row : n - 1] = self.wi[:, row + 1 : n]
-            self.wf[:, row : n - 1] = self.wf[:, row + 1 : n]
+            self._cells[:, row : n - 1] = self._cells[:, row + 1 : n]
         del self.items[row], self.serials[row]
         self.n = n - 1
         self.pick = slice(0, n - 1)

@@ -12,7 +12,7 @@ from bough.core.jobs import Jobs
 from bough.core.model import INFINITY
 from bough.core.policy import Bools, Ints, Plan, Policy, QueueShare, View
 from bough.core.reason import NUMBER, POLICY
-from bough.core.state import HI, MIN, POOL, READY, WISH, State
+from bough.core.state import CLS, HI, LO, MIN, MUST, POOL, READY, WISH, State
 from bough.core.tenancy import share_pool
 
 
@@ -208,17 +208,20 @@ def check(state: State, sizes: Ints, jobs: Jobs, devices: int) -> list[Change]:
     if not changes:
         return changes
     more = 0
-    cls, lo, hi, must = jobs.cls, jobs.lo, jobs.hi, jobs.must
+    # Few rows are looked at, so they are read from the whole columns, one by one.
+    ints, pick = jobs.ints, None if isinstance(jobs.pick, slice) else jobs.pick
     for row, held, size in changes:
         more += size - held
+        at = row if pick is None else pick[row]
         if not size:
-            if must[row]:
+            if ints[MUST, at]:
                 raise BadPlan(f"job row {row} may not be parked now")
-        elif not state.classes.allows(int(cls[row]), size):
-            allowed = state.classes.sizes(int(cls[row]))
+            continue
+        allowed = state.classes.sizes(int(ints[CLS, at]))
+        if size not in allowed:
             raise BadPlan(f"{size} is not a size of job row {row}: {allowed}")
-        elif not lo[row] <= size <= hi[row]:
-            raise BadPlan(f"{size} is outside {lo[row]}..{hi[row]} of job row {row}")
+        if not ints[LO, at] <= size <= ints[HI, at]:
+            raise BadPlan(f"{size} is outside {ints[LO, at]}..{ints[HI, at]} of job row {row}")
     if more > 0 and (total := int(np.add.reduce(sizes))) > devices:
         raise BadPlan(f"{total} devices planned where there are {devices}")
     return changes

@@ -348,7 +348,8 @@ def reconcile(state: State, job: Job) -> None:
     job.told_at = state.now
     job.held = place
     state.pending.pop(job.serial, None)
-    out.append(Start(job.id, job.epoch, state.topology.place(place), named(state, job)))
+    seats = named(state, job) if job.seats else ()
+    out.append(Start(job.id, job.epoch, state.topology.place(place), seats))
     state.started(job)
 
 

@@ -169,7 +169,11 @@ class Topology(Inventory):
 
     def place(self, slots: Slots) -> Place:
         """The same with names and device numbers, for people and commands."""
-        return tuple((self.names[node], numbers(mask)) for node, mask in slots)
+        names = self.names
+        if len(slots) == 1:
+            node, mask = slots[0]
+            return ((names[node], numbers(mask)),)
+        return tuple([(names[node], numbers(mask)) for node, mask in slots])
 
     def slots(self, place: Place) -> Slots:
         """The same with indices and masks; devices of unknown nodes are a ValueError."""

@@ -112,7 +112,8 @@ class Engine:
         world, scheduler, until = self.world, self.scheduler, self.options.until
         told = 0
         while True:
-            at = min(next_arrival, world.next_at(), scheduler.wake_at)
+            due = world.next_at()
+            at = min(next_arrival, due, scheduler.wake_at)
             if at == INFINITY or at > until or (arrived == count and not world.jobs):
                 break
             if arrived == count and self.is_stuck():
@@ -121,7 +122,8 @@ class Engine:
             self.now = at = max(at, self.now)
             batch = self.quiet
             self.quiet = []
-            self.happen(at, batch)
+            if due <= at:
+                self.happen(at, batch)
             while next_arrival <= at:
                 batch.append(self.arrive(self.arrivals[arrived]))
                 arrived += 1
@@ -139,9 +141,9 @@ class Engine:
             self.tools.on_progress(1.0)
 
     def happen(self, at: float, batch: list[m.Event]) -> None:
-        """Everything the world has in store for this moment."""
+        """Everything the world has in store for this moment, which is something."""
         world = self.world
-        while world.next_at() <= at:
+        while True:
             _, what, _, _, payload = world.pop()
             if what == FINISH:
                 batch.append(self.finish(payload, at))
@@ -152,6 +154,8 @@ class Engine:
                 batch.append(payload)
             else:
                 batch.extend(faults.happen(world, what, payload, at))
+            if world.next_at() > at:
+                return
 
     def step(self, batch: list[m.Event]) -> None:
         """Let the scheduler decide, and carry out its commands until it waits for the world."""
@@ -348,9 +352,8 @@ class Engine:
         usage, topology = self.record.usage, self.scheduler.state.topology
         self.sampled_at = self.now
         pools = range(len(topology.kinds))
-        free = sum(topology.free(p) for p in pools)
-        usable = sum(topology.usable(p) for p in pools)
-        largest = max((topology.largest_free(p) for p in pools), default=0)
+        free, usable = sum(map(topology.free, pools)), sum(map(topology.usable, pools))
+        largest = max(map(topology.largest_free, pools), default=0)
         usage.append((self.now, usable - free, free, largest))
         if len(usage) > USAGE_MAX:
             del usage[::2]

@@ -26,14 +26,15 @@ class Waits:
 
     def note(self, brain: Scheduler, jobs: dict[str, Running], story: Story) -> None:
         """What the scheduler says of why jobs wait from now on."""
+        since, explains = self.since, bool(story.ids)
         for id, at, cause in brain.state.causes:
             job = jobs.get(id)
             if job is None:
                 continue
-            if not job.size:
+            if not job.size and id in since:
                 self.stop(id, job.record, at)
-            self.since[id] = (at, MOVING if cause == NONE else CODES[cause])
-            if cause != NONE:
+            since[id] = (at, MOVING if cause == NONE else CODES[cause])
+            if explains and cause != NONE:
                 story.tell_cause(job.record, at, id, brain)
         brain.state.causes.clear()
 

@@ -78,7 +78,8 @@ class World:
         self.jobs: dict[str, Running] = {}
         self.broken: set[Any] = set()
         self._names: dict[int, str] = {}
-        self._ideals: dict[Any, tuple[float, float]] = {}
+        #: What jobs could do alone, by what they accept and their curve, which is kept with it.
+        self._ideals: dict[Any, tuple[float, float, Curve]] = {}
 
     def watch_places(self, cluster: Cluster, topology: Topology) -> None:
         """Where nodes are and what they are, for speeds that depend on it."""
@@ -198,8 +199,8 @@ class World:
     def judge(self, job: Running) -> None:
         """Note how well the job could do alone, on the best kind it accepts, by its true curve."""
         spec = job.job.spec
-        # By the curve itself: bent ones die with their jobs, and an id may then be another's.
-        key = (spec.devices, spec.roles, spec.kinds, job.curve)
+        # The curve is kept: bent ones die with their jobs, and an id may then be another's.
+        key = (spec.devices, spec.roles, spec.kinds, id(job.curve))
         ideal = self._ideals.get(key)
         if ideal is None:
             there = set(self.kind_of.values()) or {self.kind}
@@ -212,7 +213,7 @@ class World:
                     f"its speed-up curve is 0 there"
                 )
             fastest, cheapest = max(v for _, v in sizes), min(s / v for s, v in sizes)
-            ideal = self._ideals[key] = (1 / fastest, cheapest)
+            ideal = self._ideals[key] = (1 / fastest, cheapest, job.curve)
         job.record.fastest_seconds = job.work * ideal[0]
         job.record.least_device_seconds = job.work * ideal[1]
 
