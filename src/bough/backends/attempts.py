@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from pathlib import Path
 from typing import TypeVar
@@ -16,6 +17,7 @@ from bough.home import attempt_dir, job_dir
 from bough.records import Ending, Launch
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 class WorkerFacts(Frozen, frozen=True):
@@ -109,6 +111,14 @@ def write(path: Path, record: msgspec.Struct, *, durable: bool = False) -> None:
         if durable:
             os.fsync(fd)
     scratch.rename(path)
+
+
+def conclude(directory: Path, ending: Ending) -> None:
+    """What the shim would have written, were there one."""
+    try:
+        write(directory / "exit.json", ending, durable=True)
+    except OSError as error:
+        _log.warning("%s/exit.json cannot be written: %s", directory, error)
 
 
 def void(directory: Path) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -45,6 +45,12 @@ class Backend(Protocol):
 
     def observe(self, expected: Mapping[str, Expected]) -> Sequence[Event]:
         """After a restart: what became of these attempts; those that are alive are taken over."""
+
+    def forget(self, job: str) -> None:
+        """The job is over: what is frozen of it ends, too. Nothing is answered."""
+
+    def sweep(self, live: Collection[str]) -> Sequence[str]:
+        """After a restart: end what runs of other jobs than these; which jobs that were."""
 
     def logs(self, job: str, epoch: int) -> Sequence[LogFile]:
         """The logs of an attempt."""

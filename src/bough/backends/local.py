@@ -11,7 +11,7 @@ import functools
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +20,8 @@ import msgspec
 from bough.backends import attempts
 from bough.backends.base import Expected, LogFile
 from bough.backends.launcher import Attempt, Launcher
-from bough.backends.render import Identity, maker
+from bough.backends.leftovers import fits, strays
+from bough.backends.render import Identity
 from bough.backends.watch import Watcher
 from bough.core.model import Event, Exited, JobSpec, Node, Resize, Resized, Start, Started, Stop
 from bough.errors import InputError
@@ -83,6 +84,16 @@ class Local:
         """How an attempt ended, with its note in words."""
         return attempts.read_ending(attempts.directory_of(self.home, job, epoch))
 
+    def forget(self, job: str) -> None:
+        self._watcher.ask(lambda: self._forget(job))
+
+    def sweep(self, live: Collection[str]) -> Sequence[str]:
+        found = list(strays(self.home, live))
+        for attempt, pidfd in found:
+            self._follow(attempt, pidfd)
+            self._forget(attempt.job)
+        return [attempt.job for attempt, _ in found]
+
     def close(self) -> None:
         self._watcher.stop()
         for attempt in self._live.values():
@@ -113,7 +124,7 @@ class Local:
         elif older.epoch == start.epoch and older.heir is None:
             if older.state == "running":  # told twice
                 self._tell(Started(at=self._clock(), id=start.id, epoch=start.epoch))
-        elif older.state == "frozen" and self._fits(older, start):
+        elif older.state == "frozen" and fits(older.directory, start, self._nodes):
             self._thaw(older, start.epoch)
         else:
             older.heir = (start, spec, recipe)
@@ -160,7 +171,8 @@ class Local:
         self._launcher.ports.forget(attempt.job)
         with contextlib.suppress(OSError):
             attempt.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._write_ending(attempt.directory, "failed", code, note)
+        failed = Ending(how="failed", code=code, ended_at=self._clock(), note=note)
+        attempts.conclude(attempt.directory, failed)
         self._tell_exited(attempt.job, attempt.epoch, "failed", code)
 
     # ------------------------------------------------------------------ freezing, thawing, ending
@@ -180,23 +192,17 @@ class Local:
         attempt.epoch, attempt.state = epoch, "thawing"
         self._signal(attempt, signal.SIGUSR2)
 
+    def _forget(self, job: str) -> None:
+        """Only what is frozen is still there when a job is over; nobody waits to hear of it."""
+        attempt = self._live.get(job) or self._adopt_parked(job)
+        if attempt is not None and attempt.state == "frozen":
+            self._end(attempt)
+            attempt.state = "leaving"
+
     def _end(self, attempt: Attempt) -> None:
         attempts.unpark(self.home, attempt.job)
         attempt.state = "ending"
         self._signal(attempt, signal.SIGTERM)
-
-    def _fits(self, frozen: Attempt, start: Start) -> bool:
-        """CPU slots are as good as any others; on devices, it has memory on those it left."""
-        launch = attempts.read_launch(frozen.directory)
-        if launch is None:
-            return False
-        if launch.place == start.place:
-            return True
-        counts = [
-            sorted((maker(self._nodes[node]), node, len(devices)) for node, devices in place)
-            for place in (launch.place, start.place)
-        ]
-        return counts[0] == counts[1] and not any(kind for kind, _, _ in counts[0])
 
     def _signal(self, attempt: Attempt, number: int) -> None:
         if attempt.pidfd >= 0:
@@ -271,7 +277,9 @@ class Local:
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
         if not handles:
             note = "bough's watcher over the job was killed, or the machine was restarted"
-            self._gone(attempt, self._write_ending(attempt.directory, "lost", _OURS, note))
+            lost = Ending(how="lost", code=_OURS, ended_at=self._clock(), note=note)
+            attempts.conclude(attempt.directory, lost)
+            self._gone(attempt, lost)
             return
 
         def one_less(handle: int) -> None:
@@ -284,22 +292,13 @@ class Local:
         for handle in handles:
             self._watcher.watch(handle, functools.partial(one_less, handle))
 
-    def _write_ending(self, directory: Path, how: How, code: int, note: str) -> Ending:
-        """What the shim would have written, were there one."""
-        ending = Ending(how=how, code=code, ended_at=self._clock(), note=note)
-        try:
-            attempts.write(directory / "exit.json", ending, durable=True)
-        except OSError as error:
-            _log.warning("%s/exit.json cannot be written: %s", directory, error)
-        return ending
-
     def _gone(self, attempt: Attempt, ending: Ending) -> None:
         """Nothing of the attempt is left."""
         self._live.pop(attempt.job, None)
         self._launcher.ports.forget(attempt.job)
         if attempts.parked(self.home, attempt.job) == attempt.directory:
             attempts.unpark(self.home, attempt.job)
-        if attempt.state != "frozen":  # else it was told when it froze
+        if attempt.state not in ("frozen", "leaving"):  # else it was told when it froze
             self._tell_exited(attempt.job, attempt.epoch, ending.how, ending.code)
         if isinstance(attempt.heir, Stop):
             self._tell_exited(attempt.job, attempt.heir.epoch, "stopped")

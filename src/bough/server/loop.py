@@ -17,7 +17,7 @@ from itertools import count
 from typing import Final, TypeVar
 
 from bough.backends.base import Backend
-from bough.core.model import Command, Event, Exited, Resize, Start, Stop, Tick
+from bough.core.model import Command, Ended, Event, Exited, Resize, Start, Stop, Tick
 from bough.core.reason import Reason
 from bough.core.scheduler import Scheduler
 from bough.errors import BoughError, DaemonError, FullError
@@ -267,6 +267,8 @@ class Loop:
         return commands
 
     def _carry_out(self, command: Command) -> None:
+        if isinstance(command, Ended):
+            self._backend.forget(command.id)
         if not isinstance(command, Start | Resize | Stop):
             return
         job = self.scheduler.state.jobs[command.id]

@@ -6,6 +6,7 @@ what is in the journal it may not have done: that is done now, and no more than 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 from bough.backends.base import Backend, Expected
@@ -16,6 +17,8 @@ from bough.core.settle import named
 from bough.core.state import State
 from bough.records import Recipe
 from bough.server.anystore import AnyStore
+
+_log = logging.getLogger(__name__)
 
 
 def of_nodes(state: State, nodes: Iterable[Node], at: float) -> list[Event]:
@@ -50,6 +53,9 @@ def of_jobs(scheduler: Scheduler, store: AnyStore, backend: Backend) -> list[Eve
     for job in state.table.items:
         if job.state == "starting":
             backend.execute(_start(state, job), job.spec, store.recipe(job.id) or Recipe())
+    strays = backend.sweep(state.jobs.keys())
+    if strays:
+        _log.warning("ended what ran of jobs that are over: %s", ", ".join(strays))
     return events
 
 
