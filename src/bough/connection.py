@@ -13,6 +13,7 @@ import http.client
 import os
 import socket
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
@@ -51,6 +52,7 @@ ANSWER_SECONDS: Final = 60.0
 PATIENCE_SECONDS: Final = 10.0
 _PAUSE_SECONDS, _PAUSE_SECONDS_MAX = 0.05, 1.0
 _PIECE_BYTES: Final = 1 << 16
+_CLOSED: Final = "This client was closed."
 #: What http.client and sockets raise when the other side goes away.
 LOST: Final = (OSError, http.client.HTTPException)
 
@@ -201,10 +203,20 @@ class Connection:
         self.patience_seconds = patience_seconds
         #: It has answered before.
         self.met = False
+        #: Nobody asks it any more.
+        self.closed = False
         self._idle: list[http.client.HTTPConnection] = []
+        self._followed: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Let go of what is open. Whoever follows something in another thread finds its end."""
+        self.closed = True
+        for followed in list(self._followed):
+            with contextlib.suppress(OSError):  # it is over already
+                socket.socket.shutdown(followed, socket.SHUT_RDWR)
+        self._let_go()
+
+    def _let_go(self) -> None:
         while self._idle:
             self._idle.pop().close()
 
@@ -234,6 +246,8 @@ class Connection:
 
     def stream(self, path: str, headers: Mapping[str, str]) -> Stream:
         """An answer without a known end; it has a connection of its own."""
+        if self.closed:
+            raise DaemonError(_CLOSED)
         used = open_connection(self.address, ANSWER_SECONDS)
         try:
             used_socket = used.sock  # the response keeps it, the connection does not
@@ -243,6 +257,9 @@ class Connection:
                 raise error_of(response.status, response.headers.get_content_type(), raw)
             if used_socket is not None:
                 used_socket.settimeout(None)  # a job may be silent for days
+                self._followed.add(used_socket)
+            if self.closed:  # meanwhile
+                raise DaemonError(_CLOSED)
         except BaseException:
             used.close()
             raise
@@ -265,8 +282,8 @@ class Connection:
                 problem = lost(error, again)
                 if not again:
                     raise problem from None
-            self.close()
-            if time.monotonic() + pause > until:
+            self._let_go()
+            if self.closed or time.monotonic() + pause > until:
                 raise problem
             time.sleep(pause)
             pause = min(max(2 * pause, _PAUSE_SECONDS), _PAUSE_SECONDS_MAX)

@@ -42,9 +42,11 @@ def logs(
                 new = _unseen(found, seen)
                 if new is not None:
                     yield new
-            if not follow:
+            if not follow or connection.closed:
                 return
         except LOST as error:
+            if connection.closed:
+                return
             if not follow:
                 raise lost(error, again=True) from None
         finally:
@@ -55,8 +57,8 @@ def logs(
 
 
 def events(connection: Connection, after: int | None) -> Iterator[Happening]:
-    """Entries of the journal, each once, in order."""
-    while True:
+    """Entries of the journal, each once, in order, until the connection is closed."""
+    while not connection.closed:
         headers = {} if after is None else {"last-event-id": str(after)}
         stream = _open(connection, "/v1/events", headers)
         try:

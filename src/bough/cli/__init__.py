@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("bough.cli.run:command", "Run a command, or the jobs of a file."),
     "logs": ("bough.cli.logs:command", "Show what a job prints."),
+    "top": ("bough.cli.top:command", "Devices, queues and jobs on the whole screen, live."),
     "wait": ("bough.cli.wait:command", "Wait until jobs are over."),
     "stop": ("bough.cli.manage:stop", "End jobs for good."),
     "park": ("bough.cli.manage:park", "Let jobs leave their devices for a while."),

@@ -19,6 +19,9 @@ LOOKS: Final[dict[str, dict[str, Any]]] = {
     "name": {"bold": True},  # what the rest is about
     "quiet": {"dim": True},  # over, empty, or beside the point
 }
+#: Whose a thing is: colours that say nothing of good or bad, and go round.
+HUES: Final = ("cyan", "blue", "bright_cyan", "bright_magenta", "bright_blue", "white")
+LOOKS.update({f"hue-{number}": {"fg": colour} for number, colour in enumerate(HUES)})
 
 STATES: Final = {
     "waiting": "waits", "starting": "waits", "resizing": "waits", "stopping": "waits",

@@ -144,17 +144,17 @@ def asked(spec: JobSpec) -> str:
 
 def growth(detail: JobDetail, look: Look) -> list[str]:
     """Devices over time, where they changed."""
-    steps, now = detail.sizes, look.now
+    steps, now = held(detail.sizes), look.now
     until = detail.job.ended or now
-    most = max((size for _, size in steps), default=0)
-    if len(steps) < 2 or most < 1:
+    if len(steps) < 2:
         return []
+    most = max(size for _, size in steps)
     width = min(SPARK_WIDTH_MAX, look.width - LABEL_WIDTH - 2)
     line = words.sparkline(steps, until, width)
     first = format_time(steps[0][0], now, LOCAL).removeprefix("today ")
     last = "now" if detail.job.ended is None else format_time(until, now, LOCAL)
     last = last.removeprefix("today ")
-    least = min(size for _, size in steps)
+    least = min(size for _, size in steps if size)
     middle = f"{least} to {most} devices, {words.span(until - steps[0][0])}"
     scale = first + middle.center(max(width - len(first) - len(last), len(middle) + 2)) + last
     indent = " " * LABEL_WIDTH
@@ -163,6 +163,12 @@ def growth(detail: JobDetail, look: Look) -> list[str]:
         look.paint("devices".ljust(LABEL_WIDTH), "quiet") + look.paint(line, "works"),
         look.paint(indent + scale, "quiet"),
     ]
+
+
+def held(sizes: Sequence[tuple[float, int]]) -> Sequence[tuple[float, int]]:
+    """From its first device to its last."""
+    some = [number for number, (_, size) in enumerate(sizes) if size]
+    return sizes[some[0] : some[-1] + 1] if some else ()
 
 
 def attempts(all: Sequence[Attempt], look: Look) -> list[str]:

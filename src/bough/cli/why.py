@@ -66,14 +66,17 @@ def render(answer: Answer, look: Look) -> list[str]:
     state = look.paint("parked" if job.held else job.state, STATES[job.state])
     lines = [f"{look.paint(f'Job {job.id}  {bare(job.name)}', 'name')}  {state}"]
     lines += wrapped(bare(reason.text), look.width)
+    return lines + numbers(reason, look) + helping(answer, look)
+
+
+def numbers(reason: Reason, look: Look) -> list[str]:
+    """What the sentence is made from, as a table below it."""
     rows = [
         [Cell(f"  {label(name)}", "quiet"), Cell(fact(name, value))]
         for name, value in reason.facts.items()
         if value != ""
     ]
-    if rows:
-        lines += ["", *draw(Grid(COLUMNS, rows), look.width, look.colour)[1:]]
-    return lines + helping(answer, look)
+    return ["", *draw(Grid(COLUMNS, rows), look.width, look.colour)[1:]] if rows else []
 
 
 def label(name: str) -> str:
