@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Final, Literal
 
 from bough.cli.printing import Printer, say
+from bough.cli.words import told
 from bough.client import Client
 from bough.errors import BoughError
 from bough.records import JobRecord, LogChunk, LogEnd, State
@@ -107,8 +108,7 @@ def _news_of(client: Client, job: JobRecord, streamed: bool) -> Iterator[LogChun
 def _ended(client: Client, id: str, end: LogEnd) -> int:
     """Say why, unless all went well."""
     if end.end != "done":
-        reason = client.wait(id, 0.0).reason
-        say(f"Job {id} is {end.end}: {reason.text}")
+        say(told(client.wait(id, 0.0)))
     return exit_code_of(end.end, end.code)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bough.cli.joboptions import FILE_ENDINGS, job_options, jobs_of_command, jobs_of_file
+from bough.errors import InputError
 
 if TYPE_CHECKING:
     from bough.client import Client
@@ -72,6 +73,7 @@ def command(
     bough run job.yaml --queue research
     """
     given = _wanted(words, context.meta[FILE], options)
+    _check_folders(given)
     if dry_run:
         _print(given)
         return 0
@@ -111,6 +113,15 @@ def _wanted(words: Sequence[str], is_file: bool, options: Mapping[str, Any]) -> 
     if len(words) > 1:
         raise click.UsageError(f"{words[0]!r} stands after the job file; is it an option of it?")
     return jobs_of_file(words[0], options, here())
+
+
+def _check_folders(given: Sequence[Submission]) -> None:
+    """Say at once what a worker would only say when it begins; a job before may still make one."""
+    if os.environ.get("BOUGH_SERVER", "").startswith("https:"):
+        return  # it runs on another machine
+    for one in given:
+        if not one.spec.after and not os.path.isdir(one.recipe.cwd):
+            raise InputError("there is no such folder", field="--cwd", file=one.recipe.cwd)
 
 
 def _submit(given: Sequence[Submission]) -> tuple[Client, Sequence[JobRecord]]:

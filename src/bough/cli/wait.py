@@ -6,7 +6,7 @@ import time
 
 import click
 
-from bough.cli import asking, references
+from bough.cli import asking, references, words
 from bough.cli.options import Duration
 
 #: As timeout(1) has it.
@@ -39,8 +39,7 @@ def command(jobs: tuple[str, ...], timeout: float | None, as_json: bool) -> int:
                 over = job.state in ENDED
                 code = code or (exit_code_of(job.state, job.code) if over else EXIT_TIMEOUT)
                 if not as_json:
-                    how = job.state if over else f"still {job.state}"
-                    click.echo(f"Job {job.id} ({job.name}) is {how}: {job.reason.text}")
+                    click.echo(words.told(job))
     if as_json:
         asking.print_json(found)
     return code

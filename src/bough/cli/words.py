@@ -110,6 +110,14 @@ def outcome(job: JobRecord, now: float) -> str:
     return when
 
 
+def told(job: JobRecord) -> str:
+    """A sentence on how it is: "Job 12 (resnet) failed: exit code 3."."""
+    name, text = f"Job {job.id} ({bare(job.name)})", bare(job.reason.text)
+    if text.startswith("It "):
+        return f"{name} {text.removeprefix('It ')}"
+    return f"{name} is {job.state}: {text}"
+
+
 def outlook(job: JobRecord, now: float) -> str:
     """What is most worth knowing of a job in a list."""
     if job.state in ENDED:

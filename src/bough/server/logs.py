@@ -116,6 +116,7 @@ class Reader:
         fresh = Worker(epoch, file.role, file.rank, file.path, tail)
         worker = self._workers.setdefault((folder, file.role, file.rank), fresh)
         worker.path = file.path  # its newest part comes last
+        worker.done = worker.done and worker.latest == epoch
         worker.latest = epoch
 
     @property
