@@ -133,13 +133,14 @@ class Monitor:
         if seen < LOOKS and not (at_once or found.broken or told is None):
             self._rumours[key] = found.state, seen
             return
-        self._rumours.pop(key, None)
-        self._told[key] = found.state
         node, device = key
         well = found.state == "well"
         self._changed(
             DeviceHealth(at=time.time(), name=node, device=device, healthy=well, note=found.note)
         )
+        # Only now: if nobody could be told, the next look tries again.
+        self._rumours.pop(key, None)
+        self._told[key] = found.state
 
     # ------------------------------------------------------------------------- asking the driver
 
