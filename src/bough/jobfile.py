@@ -69,9 +69,12 @@ def submissions(
     documents: Sequence[Field], caller: Recipe, present: Present, file: str | None = None
 ) -> list[Submission]:
     """The same from what was parsed."""
-    specs, recipes = _gathered(documents, present, file)
+    written, recipes = _gathered(documents, present, file)
+    for field, jobs in written:
+        _check_command(field, jobs[0])
     return [
-        prepare(spec, merged(given, caller)) for spec, given in zip(specs, recipes, strict=True)
+        prepare(spec, merged(given, caller))
+        for spec, given in zip(resolve(written), recipes, strict=True)
     ]
 
 
@@ -82,13 +85,13 @@ def read_jobs(path: str | Path, *, now: float, zone: tzinfo) -> list[JobSpec]:
 
 def parse_jobs(text: str, *, now: float, zone: tzinfo, file: str | None = None) -> list[JobSpec]:
     """The same from a text."""
-    return _gathered(parse_documents(text, file), Present(now, zone), file)[0]
+    return resolve(_gathered(parse_documents(text, file), Present(now, zone), file)[0])
 
 
 def _gathered(
     documents: Sequence[Field], present: Present, file: str | None
-) -> tuple[list[JobSpec], list[dict[str, Any]]]:
-    """Each job of some documents, and what it says of its recipe."""
+) -> tuple[list[tuple[Field, list[JobSpec]]], list[dict[str, Any]]]:
+    """What some documents ask for, each with where it stands; what each job says of its recipe."""
     written: list[tuple[Field, list[JobSpec]]] = []
     recipes: list[dict[str, Any]] = []
     for document in documents:
@@ -100,7 +103,16 @@ def _gathered(
             written.append((field, made))
     if not written:
         raise InputError("has no job", file=file, hint="a job needs at least a name")
-    return resolve(written), recipes
+    return written, recipes
+
+
+def _check_command(field: Field, job: JobSpec) -> None:
+    """Whoever sends a job says what it runs; in a trace nothing is run."""
+    if not job.command and not job.roles:
+        raise field.error("has no command", "write one like command: python train.py")
+    for role in job.roles:
+        if not job.command and not role.command:
+            raise field.error(f"role {role.name} has no command, and the job has none for all")
 
 
 # ---------------------------------------------------------------------------------- one job

@@ -68,7 +68,7 @@ def test_it_shrinks_when_another_comes_and_grows_when_it_goes(
     bough("stop", other)
     heard.until("world 4 from 2")
     attempts = bough("show", id, "--json").json["detail"]["attempts"]
-    assert [each["how"] for each in attempts] == ["stopped", "stopped", ""]
+    assert [each.get("how", "") for each in attempts] == ["stopped", "stopped", ""]
     receipt = bough("show", id, "--json").json["receipt"]
     assert (receipt["resizes"], receipt.get("failures", 0)) == (2, 0)
     shown = bough("show", id).out

@@ -81,7 +81,8 @@ ENDINGS: Final = {
 
 def farewell(how: str, detail: str = "", facts: Facts | None = None) -> Reason:
     """The reason kept of a job that is over."""
-    text = f"{ENDINGS[how]}: {detail}." if detail else f"{ENDINGS[how]}."
+    joint = " " if detail.startswith("by ") else ": "
+    text = f"{ENDINGS[how]}{joint}{detail}." if detail else f"{ENDINGS[how]}."
     return Reason(code=how, facts=facts or {}, text=text)
 
 
