@@ -5,6 +5,10 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
+# Of `make soak`: what is drawn, and how many daemons are killed in each operation.
+SEED   ?= 0
+DEATHS ?= 300
+
 # A real browser, a real database server, a terminal, accounts, and a compiler for a sham driver.
 TEST_PACKAGES := chromium postgresql tmux passwd gcc libc6-dev
 
@@ -12,7 +16,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint format bench docs clean test-packages
+.PHONY: help run test soak lint format bench docs clean test-packages
 
 help: ## Show this list
 	@echo "Usage: make TARGET [PYTHON=python3.12]"
@@ -24,6 +28,9 @@ run: $(VENV)/.ready-run ## Set up, start the daemon, run three elastic jobs on t
 
 test: lint ## Set up, then lint, types, architecture contracts and the whole test suite
 	$(BIN)/pytest -n 2
+
+soak: $(VENV)/.ready-test ## Kill daemons for longer than a test may take: make soak SEED=7 DEATHS=500
+	SOAK_SEED=$(SEED) SOAK_DEATHS=$(DEATHS) $(BIN)/pytest -n 2 --timeout 0 tests/faults
 
 test-packages: ## As root on Debian: install the programs that some tests skip without
 	apt-get -qq update

@@ -6,7 +6,7 @@ before each of them, in an order drawn from a seed. The next daemon may die as w
 over. Whoever asked asks again, as the client does; and after each death everything must be as if
 nothing had happened.
 
-`make soak SEED=7 N=500` kills as often as you like.
+`make soak SEED=7 DEATHS=500` kills 500 daemons in each operation, or as many as you like.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ import numpy as np
 import pytest
 from tests.faults.journals import assert_sound
 from tests.faults.mortals import NEVER, Mortal, Nursery
-from tests.faults.witness import Bell
+from tests.faults.witness import Bell, wait_for_end
 
+from bough.backends import attempts
 from bough.core.model import JobSpec, Range
 from bough.errors import ConflictError
 from bough.records import Amendment, ConfigChange, JobRecord, LogChunk, Recipe, Submission
 
-#: Deaths for each operation: together more than 200.
-DEATHS = int(os.environ.get("SOAK_DEATHS", "42"))
+#: Deaths for each operation at least, and one at each of its crossings: more than 300 together.
+DEATHS = int(os.environ.get("SOAK_DEATHS", "50"))
 SEED = int(os.environ.get("SOAK_SEED", "0"))
 #: One in so many daemons dies again while it takes over.
 AGAIN = 3
@@ -44,6 +45,16 @@ STAYS = """
 trap 'echo "saved $BOUGH_EPOCH" >> "$WITNESS/$BOUGH_JOB"; echo saved; exit 0' TERM
 echo ready > "$BELL"
 while :; do sleep 0.01 9>&-; done 2> /dev/null
+"""
+#: The first worker waits for ever; the second fails, when it has seen that the first is there.
+TWO = """
+exec 9>> "$WITNESS/$BOUGH_JOB.lock-$RANK"
+flock -n 9 || echo overlap >> "$WITNESS/$BOUGH_JOB"
+echo worker
+test "$RANK" = 0 && { echo "waits $BOUGH_EPOCH 0" >> "$WITNESS/$BOUGH_JOB"; exec sleep 1000; }
+until grep -qs "waits $BOUGH_EPOCH" "$WITNESS/$BOUGH_JOB"; do sleep 0.01; done
+echo "fails $BOUGH_EPOCH 1" >> "$WITNESS/$BOUGH_JOB"
+exit 9
 """
 
 pytestmark = pytest.mark.skipif(not shutil.which("flock"), reason="there is no flock here")
@@ -63,17 +74,19 @@ class Stage:
         quick = ConfigChange(backoff_seconds=0.01)
         self.mortal.insist(lambda client: client.configure(quick))
 
-    def submit(self, script: str, most: int = 1, **more: object) -> JobRecord:
+    def submit(
+        self, script: str, least: int = 1, most: int = 1, launch: str = "one", **more: object
+    ) -> JobRecord:
         """Ask until it is taken on, always with the same key."""
         key = f"key-{len(self.submitted)}"
         env = {"PATH": os.environ["PATH"], "WITNESS": str(self._witness)}
         given = Submission(
-            spec=JobSpec(name=key, devices=Range(min=1, max=most)),
+            spec=JobSpec(name=key, devices=Range(min=least, max=max(least, most))),
             recipe=Recipe(
-                argv=("/bin/sh", "-c", BEGIN + script),
+                argv=("/bin/sh", "-c", script),
                 cwd="/",
                 env=env | {"BELL": str(self.bell.path)},
-                launch="one",
+                launch=launch,  # type: ignore[arg-type]
                 **more,  # type: ignore[arg-type]
             ),
             key=key,
@@ -85,19 +98,32 @@ class Stage:
 
     def crossings(self, operation: Operation) -> int:
         """How many it has when nobody dies."""
-        operation(self, NEVER)
-        return NEVER - self.mortal.left
-
-    def dies_at(self, operation: Operation, crossing: int) -> bool:
-        """Whether a daemon died at that crossing of it; one more may have died after it."""
-        dead = len(self.mortal.deaths)
-        self.mortal.arm_again = self._again
-        operation(self, crossing)
+        job = operation.do(self, NEVER)
+        crossings = NEVER - self.mortal.left
         self.mortal.arm(0)
-        return len(self.mortal.deaths) > dead
+        operation.check(self, job)
+        return crossings
+
+    def dies_at(self, operation: Operation, crossing: int) -> None:
+        """A daemon dies at that crossing of it, if it still has so many; one more may die after."""
+        self.mortal.arm_again = self._again
+        job = operation.do(self, crossing)
+        self.mortal.arm(0)
+        operation.check(self, job)
 
     def _again(self) -> int:
         return int(self.random.integers(1, 60)) if not self.random.integers(AGAIN) else 0
+
+    def gone(self, job: JobRecord) -> None:
+        """Wait until nothing of it is left: what was frozen when it was stopped says goodbye.
+
+        Whatever daemon lives by now has seen to that.
+        """
+        self.mortal.insist(lambda client: client.status())
+        for directory in (self.mortal.home / "jobs" / job.id).iterdir():
+            facts = attempts.read_shim(directory)
+            if facts is not None and facts.pid:
+                wait_for_end(facts.pid)
 
     def marks(self, job: JobRecord) -> list[str]:
         """What its attempts have left, without the numbers of their epochs."""
@@ -120,31 +146,54 @@ class Stage:
 class Operation:
     """Does something with a job, and counts crossings from some moment of it on."""
 
-    def __call__(self, stage: Stage, crossing: int) -> None:
+    def do(self, stage: Stage, crossing: int) -> JobRecord:
+        raise NotImplementedError
+
+    def check(self, stage: Stage, job: JobRecord) -> None:
+        """It is as if nobody had died."""
         raise NotImplementedError
 
 
 class Start(Operation):
     """From the submission to the end of its processes."""
 
-    def __call__(self, stage: Stage, crossing: int) -> None:
+    def do(self, stage: Stage, crossing: int) -> JobRecord:
         stage.mortal.arm(crossing)
-        job = stage.submit("seq 1000 1040; exit 7")
-        over = stage.mortal.wait(job.id)
-        assert (over.state, over.code, over.failures) == ("failed", 7, 1)
+        job = stage.submit(BEGIN + "seq 1000 1040; exit 7")
+        return stage.mortal.wait(job.id)
+
+    def check(self, stage: Stage, job: JobRecord) -> None:
+        assert (job.state, job.code, job.failures) == ("failed", 7, 1)
         assert stage.marks(job) == ["begin 1"]
         assert len(stage.log(job)) == 42
+
+
+class Gang(Operation):
+    """Two workers, of which one fails: the other goes with it, and none begins twice."""
+
+    def do(self, stage: Stage, crossing: int) -> JobRecord:
+        stage.mortal.arm(crossing)
+        job = stage.submit(TWO, least=2, launch="each")
+        return stage.mortal.wait(job.id)
+
+    def check(self, stage: Stage, job: JobRecord) -> None:
+        assert (job.state, job.code, job.failures) == ("failed", 9, 1)
+        assert sorted(stage.marks(job)) == ["fails 1", "waits 0"]
+        assert sorted(stage.log(job)) == ["worker", "worker"]
 
 
 class Stop(Operation):
     """From the wish to the end; what it saves is there."""
 
-    def __call__(self, stage: Stage, crossing: int) -> None:
-        job = stage.submit(STAYS)
+    def do(self, stage: Stage, crossing: int) -> JobRecord:
+        job = stage.submit(BEGIN + STAYS)
         assert stage.bell.wait() == "ready"
         stage.mortal.arm(crossing)
         stage.mortal.insist(lambda client: client.stop(job.id))
-        assert stage.mortal.wait(job.id).state == "cancelled"
+        return stage.mortal.wait(job.id)
+
+    def check(self, stage: Stage, job: JobRecord) -> None:
+        assert job.state == "cancelled"
         assert stage.marks(job) == ["begin 1", "saved"]
         assert stage.log(job) == ["attemptbegins", "saved"]
 
@@ -152,15 +201,17 @@ class Stop(Operation):
 class Resize(Operation):
     """From four devices to two: it saves, and goes on with those."""
 
-    def __call__(self, stage: Stage, crossing: int) -> None:
-        job = stage.submit('test "$BOUGH_SIZE" = 4 || exit 5' + STAYS, most=4)
+    def do(self, stage: Stage, crossing: int) -> JobRecord:
+        job = stage.submit(BEGIN + 'test "$BOUGH_SIZE" = 4 || exit 5' + STAYS, most=4)
         assert stage.bell.wait() == "ready"
         stage.mortal.arm(crossing)
         two = Amendment(devices=Range(min=2, max=2))
         with suppress(ConflictError):  # it was heard, and the job is over when it is told again
             stage.mortal.insist(lambda client: client.amend(job.id, two))
-        over = stage.mortal.wait(job.id)
-        assert (over.state, over.code, over.failures) == ("failed", 5, 1)
+        return stage.mortal.wait(job.id)
+
+    def check(self, stage: Stage, job: JobRecord) -> None:
+        assert (job.state, job.code, job.failures) == ("failed", 5, 1)
         assert stage.marks(job) == ["begin 4", "saved", "begin 2"]
         assert stage.log(job) == ["attemptbegins", "saved", "attemptbegins"]
 
@@ -168,15 +219,19 @@ class Resize(Operation):
 class Rest(Operation):
     """It is frozen, thaws, and ends as if nothing had been."""
 
-    def __call__(self, stage: Stage, crossing: int) -> None:
-        job = stage.submit(STAYS, park="signal")
+    def do(self, stage: Stage, crossing: int) -> JobRecord:
+        job = stage.submit(BEGIN + STAYS, park="signal")
         assert stage.bell.wait() == "ready"
         stage.mortal.arm(crossing)
         ask = stage.mortal.insist
         ask(lambda client: client.park(job.id))
         ask(lambda client: client.unpark(job.id))
         ask(lambda client: client.stop(job.id))
-        assert stage.mortal.wait(job.id).state == "cancelled"
+        return stage.mortal.wait(job.id)
+
+    def check(self, stage: Stage, job: JobRecord) -> None:
+        assert job.state == "cancelled"
+        stage.gone(job)
         assert stage.marks(job) == ["begin 1", "saved"]
         assert stage.log(job) == ["attemptbegins", "saved"]
 
@@ -196,15 +251,15 @@ def stage(nursery: Nursery, tmp_path: Path, request: pytest.FixtureRequest) -> I
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [Start, Stop, Resize, Rest])
+@pytest.mark.parametrize("kind", [Start, Gang, Stop, Resize, Rest])
 def test_nothing_is_lost_or_done_twice(stage: Stage, kind: type[Operation]) -> None:
     operation = kind()
-    deaths, most = 0, stage.crossings(operation)
-    while deaths < DEATHS:
-        for crossing in stage.random.permutation(most):
-            deaths += stage.dies_at(operation, int(crossing) + 1)
-            if deaths >= DEATHS:
-                break
+    most = stage.crossings(operation)
+    rounds = -(-DEATHS // most)
+    for crossing in np.concatenate([stage.random.permutation(most) for _ in range(rounds)]):
+        stage.dies_at(operation, int(crossing) + 1)
+    while len(stage.mortal.deaths) < DEATHS:
+        stage.dies_at(operation, int(stage.random.integers(most)) + 1)
     jobs = stage.mortal.insist(lambda client: client.jobs(limit=1000)).jobs
     assert {job.id: job.name for job in jobs} == stage.submitted
     stage.mortal.end()
