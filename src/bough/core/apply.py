@@ -64,11 +64,12 @@ def add_row(state: State, job: Job, at: float) -> None:
     user = state.users.setdefault(spec.user, len(state.users))
     queue = 0 if state.queues.trivial else state.queues.index(spec.queue)
     guaranteed = int(spec.service == "guaranteed")
-    guess = 0.0 if spec.estimate_seconds else expected_work(state, spec)
+    known = spec.estimate_seconds and not state.learns
+    guess = 0.0 if known else expected_work(state, spec)
     state.table.add(
         job,
         (job.serial, cls, 0, least, most, least, most, 0, spec.priority, queue, pool, most, 0, 1,
-         guaranteed, user, NONE),
+         guaranteed, user, NONE, 0),
         (at, at, NAN, NAN, 0.0, left, 0.0, deadline, 0.0, 1.0, spec.max_run_seconds, wish_speed,
          0.0, guess),
     )  # fmt: skip

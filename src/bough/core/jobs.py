@@ -184,7 +184,7 @@ class Jobs:
     max_run = FloatColumn(10, "seconds it may run at most")
     wish_speed = FloatColumn(11, "believed work per second at its wished size")
     done_until = FloatColumn(12, "believed work done up to `since`")
-    guess = FloatColumn(13, "work expected of a job without an estimate, from jobs that ended")
+    guess = FloatColumn(13, "work expected from jobs that ended, whatever the estimate says")
 
     INTS = 17
     FLOATS = 14

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bough.core.fitting import OnlineFit
 from bough.core.jobs import Job
 from bough.core.model import JobSpec
-from bough.core.state import CLS, DONE, RATE, SINCE, SIZE, WISH, WISH_SPEED, State
+from bough.core.state import ATTAINED, CLS, DONE, RATE, SINCE, SIZE, WISH, WISH_SPEED, State
 
 #: A measured rate that differs from the believed one by less than this teaches nothing new.
 SURPRISE = 0.02
@@ -18,10 +18,12 @@ def expected_work(state: State, spec: JobSpec) -> float:
 
 def learn_work(state: State, job: Job) -> None:
     """A job reached its end: so much work was it."""
-    row, wf = state.table.row(job), state.table.wf
+    row, wi, wf = state.table.row(job), state.table.wi, state.table.wf
     work = float(wf[DONE, row] + wf[RATE, row] * (state.now - wf[SINCE, row]))
     if work > 0.0:
+        used = float(wf[ATTAINED, row] + wi[SIZE, row] * (state.now - wf[SINCE, row]))
         state.speedups.prior.observe(job.spec.model, job.spec.user, work)
+        state.speedups.prior.keep(used)
 
 
 def learn_rate(state: State, job: Job, size: int, rate: float) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from bough.core import share
 from bough.core.jobs import Jobs
 from bough.core.model import INFINITY
-from bough.core.policy import Bools, Ints, Plan, Policy, QueueShare, View
+from bough.core.policy import NOTHING, Bools, Floats, Ints, Plan, Policy, QueueShare, View
 from bough.core.reason import NUMBER, POLICY
 from bough.core.state import CLS, HI, LO, MIN, MUST, POOL, READY, WISH, State
 from bough.core.tenancy import share_pool
@@ -123,7 +123,7 @@ def ask(
         jobs = attainable(state, jobs, devices)
     view = View(
         state.now, devices, jobs, state.classes.table(), (devices,), (),
-        () if state.queues.trivial else shares(state, devices),
+        () if state.queues.trivial else shares(state, devices), history(state, policy),
     )  # fmt: skip
     answer = policy.plan(view)
     if not isinstance(answer, Plan):
@@ -180,6 +180,11 @@ def attainable(state: State, jobs: Jobs, devices: int) -> Jobs:
             lowered.ints[HI, row] = min(most, int(jobs.hi[row]))
     lowered.ints.flags.writeable = False
     return lowered
+
+
+def history(state: State, policy: Policy) -> Floats:
+    """What jobs that ended lately used, for policies that ask."""
+    return state.speedups.prior.history() if policy.learns else NOTHING
 
 
 def shares(state: State, devices: int) -> tuple[QueueShare, ...]:
@@ -265,7 +270,7 @@ def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
     view = View(
         now=state.now, devices=devices, jobs=jobs, classes=state.classes.table(),
         pools=tuple(pools.tolist()), pool_names=tuple(topology.kinds),
-        queues=shares(state, devices),
+        queues=shares(state, devices), history=history(state, policy),
     )  # fmt: skip
     answer = policy.plan(view)
     plan = answer if isinstance(answer, Plan) else Plan(sizes=answer)

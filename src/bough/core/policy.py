@@ -34,6 +34,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
+NOTHING: Floats = np.zeros(0)
+
 
 class Classes:
     """How jobs may grow: jobs with the same sizes at the same believed speeds are of one class.
@@ -84,6 +86,9 @@ class View:
     pool_names: tuple[str, ...] = ()
     #: Queues by the index in ``jobs.queue``.
     queues: tuple[QueueShare, ...] = ()
+    #: Device-seconds that jobs used which reached their end lately, ascending; empty unless the
+    #: policy says that it learns.
+    history: Floats = field(default_factory=lambda: NOTHING)
 
 
 @dataclass(slots=True)
@@ -131,6 +136,9 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: all that run have that and there is enough for the others to have it too, the plan must be
     #: just that. Empty: always ask.
     content_with: ClassVar[Literal["", "wish", "peak"]] = ""
+    #: Decides by jobs that have ended: by ``View.history``, or by ``jobs.guess`` also where there
+    #: is an estimate.
+    learns: ClassVar[bool] = False
 
     def admit(self, view: View, job: JobSpec) -> Verdict:
         """Whether the job is taken on at all."""

@@ -1,18 +1,22 @@
 """What to believe of a job nobody has measured: an estimate that learns from jobs that ended.
 
-Three facts are learnt: how long jobs run, by model and by user, and how well models scale (the
-exponent of a power law). Every mean is drawn towards the one above it by PULL imagined jobs, so
-that one odd job does not decide. Durations are averaged as logarithms: they spread over orders
-of magnitude, and the estimate is therefore a median.
+Three facts are learnt: how long jobs run, by model and by user, how well models scale (the
+exponent of a power law), and how device-seconds are distributed among jobs. Every mean is drawn
+towards the one above it by PULL imagined jobs, so that one odd job does not decide. Durations are
+averaged as logarithms: they spread over orders of magnitude, and the estimate is therefore a
+median.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from copy import copy
 from typing import Final
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 #: As many imagined jobs stand behind the mean that a new mean starts from.
 PULL: Final = 3.0
@@ -21,6 +25,8 @@ FIRST_SECONDS: Final = 3600.0
 FIRST_SPREAD: Final = 2.0
 FIRST_EXPONENT: Final = 0.8
 EXPONENT_SPREAD: Final = 0.2
+#: So many jobs stand for the distribution.
+HISTORY_MAX: Final = 512
 
 
 class Mean(msgspec.Struct):
@@ -51,6 +57,14 @@ class Mean(msgspec.Struct):
         return math.sqrt((self.squares + pull * first * first) / (self.count + pull))
 
 
+class Learnt(msgspec.Struct, omit_defaults=True):
+    """All a prior knows, as plain data."""
+
+    seconds: list[tuple[str, str, Mean]]
+    exponents: list[tuple[str, str, Mean]]
+    used: list[float] = []
+
+
 class Prior:
     """Learns from jobs that ended; guesses for those that come."""
 
@@ -58,6 +72,9 @@ class Prior:
         #: By (model, user); "" stands for all of them.
         self.seconds: dict[tuple[str, str], Mean] = {}
         self.exponents: dict[str, Mean] = {}
+        #: Device-seconds that the last jobs used, and the same sorted when somebody asked.
+        self.used: deque[float] = deque(maxlen=HISTORY_MAX)
+        self._sorted: npt.NDArray[np.float64] | None = None
 
     def observe(self, model: str, user: str, seconds: float, exponent: float | None = None) -> None:
         """A job took so long (in any unit the caller keeps to), and scaled so well."""
@@ -74,6 +91,18 @@ class Prior:
             raise ValueError(f"exponent is {exponent}: it must be finite")
         for key in {"", model}:
             self.exponents.setdefault(key, Mean()).add(exponent)
+
+    def keep(self, device_seconds: float) -> None:
+        """A job that ended used so much in all."""
+        self.used.append(device_seconds)
+        self._sorted = None
+
+    def history(self) -> npt.NDArray[np.float64]:
+        """What the last jobs used, ascending."""
+        if self._sorted is None:
+            self._sorted = np.sort(np.array(self.used, np.float64))
+            self._sorted.flags.writeable = False
+        return self._sorted
 
     def expect_seconds(self, model: str, user: str) -> float:
         """The median duration to expect."""
@@ -105,15 +134,18 @@ class Prior:
     def _exponent(self, model: str) -> Mean:
         return self.exponents.get(model, Mean())
 
-    def state(self) -> dict[str, list[tuple[str, str, Mean]]]:
+    def state(self) -> Learnt:
         """Everything learnt, as plain data."""
-        return {
-            "seconds": [(model, user, copy(mean)) for (model, user), mean in self.seconds.items()],
-            "exponents": [(model, "", copy(mean)) for model, mean in self.exponents.items()],
-        }
+        return Learnt(
+            [(model, user, copy(mean)) for (model, user), mean in self.seconds.items()],
+            [(model, "", copy(mean)) for model, mean in self.exponents.items()],
+            list(self.used),
+        )
 
     def restore(self, state: object) -> None:
         """Know what `state()` knew, also after a way through JSON or MessagePack."""
-        known = msgspec.convert(state, dict[str, list[tuple[str, str, Mean]]])
-        self.seconds = {(model, user): mean for model, user, mean in known["seconds"]}
-        self.exponents = {model: mean for model, _, mean in known["exponents"]}
+        known = state if isinstance(state, Learnt) else msgspec.convert(state, Learnt)
+        self.seconds = {(model, user): mean for model, user, mean in known.seconds}
+        self.exponents = {model: mean for model, _, mean in known.exponents}
+        self.used = deque(known.used, HISTORY_MAX)
+        self._sorted = None

@@ -60,7 +60,8 @@ class Engine:
         self.scheduler = Scheduler(
             policy, cluster.tree(), queues=QueueTree(), speedups=speedups,
             settings=options.settings(
-                learns=any(job.spec.estimate_seconds is None for job in self.arrivals)
+                learns=policy.learns
+                or any(job.spec.estimate_seconds is None for job in self.arrivals)
             ),
         )  # fmt: skip
         self.world = World(options, speedups, trace, kind)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class Row:
     attained: float = 0.0
     ran: float = 0.0
     left: float = INFINITY
+    #: Work expected of it from jobs that ended.
+    guess: float = 0.0
     deadline: float = INFINITY
     max_run: float = INFINITY
 
@@ -53,7 +55,12 @@ class Row:
 
 
 def make_view(
-    devices: int, rows: Sequence[Row], *, now: float = 0.0, scattered: bool = False
+    devices: int,
+    rows: Sequence[Row],
+    *,
+    now: float = 0.0,
+    scattered: bool = False,
+    history: Sequence[float] = (),
 ) -> View:
     """A view of these jobs. `scattered` puts them between others of a larger table."""
     keys = list(dict.fromkeys((row.sizes, row.speeds()) for row in rows)) or [((1,), (1.0,))]
@@ -76,7 +83,8 @@ def make_view(
     for array in (sizes, speed, ints, floats):
         array.flags.writeable = False
     jobs = Jobs(ints, floats, pick, len(rows), now)
-    return View(now, devices, jobs, Classes(sizes, speed), pools=(devices,))
+    used = np.sort(np.array(history, np.float64))
+    return View(now, devices, jobs, Classes(sizes, speed), pools=(devices,), history=used)
 
 
 def columns() -> dict[str, Column]:
@@ -99,7 +107,7 @@ def _values(row: Row, index: int, cls: int) -> dict[str, float]:
         "since": row.since, "begun": began, "run_since": began, "attained_until": row.attained,
         "left_at": row.left, "rate": speed[row.size] if row.size else 0.0,
         "deadline": row.deadline, "ran_until": row.ran, "weight": row.weight,
-        "max_run": row.max_run, "wish_speed": speed[wish],
+        "max_run": row.max_run, "wish_speed": speed[wish], "guess": row.guess,
     }  # fmt: skip
 
 
@@ -144,4 +152,4 @@ def carried_out(view: View, sizes: Ints, after_seconds: float = 0.0) -> View:
         floats[column[name], fresh] = now
     ints[column["size"]] = sizes
     later = Jobs(ints, floats, slice(0, jobs.n), jobs.n, now + after_seconds)
-    return View(now + after_seconds, view.devices, later, view.classes, view.pools)
+    return replace(view, now=now + after_seconds, jobs=later)
