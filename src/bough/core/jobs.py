@@ -49,8 +49,8 @@ class Job:
 
     __slots__ = (
         "begins", "ends_as", "epoch", "failures", "had", "held", "held_by_user", "id", "in_place",
-        "leaves", "leaving", "lost_by", "lost_to", "place", "plain", "pools", "seats", "serial",
-        "spec", "state", "step", "told_at", "trouble", "waits_for",
+        "leaves", "leaving", "lost_by", "lost_to", "place", "plain", "pools", "recent",
+        "recent_at", "seats", "serial", "spec", "state", "step", "told_at", "trouble", "waits_for",
     )  # fmt: skip
 
     def __init__(self, id: str, serial: int, spec: JobSpec) -> None:
@@ -89,6 +89,9 @@ class Job:
         self.pools: tuple[int, ...] = ()
         #: Jobs that must end first.
         self.waits_for: set[str] = set()
+        #: Seconds it ran on each pool, older ones counting less, up to a moment (recent.py).
+        self.recent: dict[int, float] = {}
+        self.recent_at = 0.0
 
     def ask(self, spec: JobSpec) -> None:
         """Take over what is asked."""
@@ -168,6 +171,7 @@ class Jobs:
     guaranteed = IntColumn(14, "1: admitted with a promise")
     user = IntColumn(15, "index of the user")
     cause = IntColumn(16, "why it waits: index into reason.CODES")
+    changes = IntColumn(17, "how often it was given another number of devices than 0 so far")
 
     submitted = FloatColumn(0, "when it was submitted")
     since = FloatColumn(1, "when its size last changed")
@@ -186,7 +190,7 @@ class Jobs:
     done_until = FloatColumn(12, "believed work done up to `since`")
     guess = FloatColumn(13, "work expected from jobs that ended, whatever the estimate says")
 
-    INTS = 17
+    INTS = 18
     FLOATS = 14
 
     def __init__(

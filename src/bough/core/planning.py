@@ -12,6 +12,7 @@ from bough.core.jobs import Jobs
 from bough.core.model import INFINITY
 from bough.core.policy import NOTHING, Bools, Floats, Ints, Plan, Policy, QueueShare, View
 from bough.core.reason import NUMBER, POLICY
+from bough.core.recent import ran_on
 from bough.core.state import CLS, HI, LO, MIN, MUST, POOL, READY, WISH, State
 from bough.core.tenancy import share_pool
 
@@ -271,10 +272,12 @@ def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
         now=state.now, devices=devices, jobs=jobs, classes=state.classes.table(),
         pools=tuple(pools.tolist()), pool_names=tuple(topology.kinds),
         queues=shares(state, devices), history=history(state, policy),
+        classes_on=classes_on(state, rows),
+        ran_on=ran_on(table, rows, len(pools), state.memory_seconds),
     )  # fmt: skip
     answer = policy.plan(view)
     plan = answer if isinstance(answer, Plan) else Plan(sizes=answer)
-    sizes, chosen = check_matrix(state, plan.sizes, jobs, view.pools)
+    sizes, chosen = check_matrix(state, plan.sizes, view)
     moves = ((sizes > 0) & (chosen != jobs.pool)).nonzero()[0]
     for row, pool in zip(rows[moves].tolist(), chosen[moves].tolist(), strict=True):
         if table.size[row]:
@@ -288,10 +291,23 @@ def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
     return result
 
 
-def check_matrix(
-    state: State, matrix: Ints, jobs: Jobs, pools: tuple[int, ...]
-) -> tuple[Ints, Ints]:
+def classes_on(state: State, rows: Ints) -> Ints:
+    """The class of each of these jobs on each pool; -1 where it cannot run."""
+    table, pools = state.table, len(state.topology.kinds)
+    found = np.full((len(rows), pools), -1)
+    for i, row in enumerate(rows.tolist()):
+        job = table.items[row]
+        for pool in job.pools:
+            found[i, pool] = state.class_for(job.spec, pool)
+    # What a job has taught of itself holds where it is.
+    found[np.arange(len(rows)), table.pool[rows]] = table.cls[rows]
+    found.flags.writeable = False
+    return found
+
+
+def check_matrix(state: State, matrix: Ints, view: View) -> tuple[Ints, Ints]:
     """Refuse a plan over kinds that breaks a rule; sizes, and the pool of each row."""
+    jobs, pools = view.jobs, view.pools
     if matrix.shape != (jobs.n, len(pools)):
         raise BadPlan(f"a plan of {matrix.shape} for {jobs.n} jobs and {len(pools)} pools")
     if ((matrix > 0).sum(axis=1) > 1).any():
@@ -300,11 +316,16 @@ def check_matrix(
         raise BadPlan(f"{matrix.sum(axis=0).tolist()} devices planned where there are {pools}")
     sizes: Ints = matrix.sum(axis=1)
     chosen: Ints = matrix.argmax(axis=1)
-    check(state, sizes, jobs, sum(pools))
-    for i in ((sizes > 0) & (chosen != jobs.pool)).nonzero()[0].tolist():
+    moved = (sizes > 0) & (chosen != jobs.pool)
+    check(state, np.where(moved, jobs.size, sizes), jobs, sum(pools))
+    for i in moved.nonzero()[0].tolist():
         job, pool = state.table.items[state.by_serial(int(jobs.serial[i])) or 0], int(chosen[i])
         if pool not in job.pools:
             raise BadPlan(f"job row {i} does not accept {state.topology.kinds[pool]}")
         if jobs.must[i]:
             raise BadPlan(f"job row {i} may not be moved now")
+        allowed = state.classes.sizes(int(view.classes_on[i, pool]))
+        if sizes[i] not in allowed:
+            kind = state.topology.kinds[pool]
+            raise BadPlan(f"{sizes[i]} is not a size of job row {i} on {kind}: {allowed}")
     return sizes, chosen

@@ -8,7 +8,8 @@
    refuses a bad one and keeps the last good one.
 5. The view holds one pool (a kind of device) and one queue's entitlement at a time unless the
    policy asks for more by ``scope``: "queue" (default), "pool" (all queues of a kind) or
-   "cluster" (all kinds; the plan is then a matrix, jobs x pools).
+   "cluster" (all kinds; the plan is then a matrix, jobs x pools). On another kind than
+   ``jobs.pool`` a job may have any size of its class there (``classes_on``), unless it ``must``.
 6. A policy keeps no state; its fields are its knobs.
 7. ``Plan.wake_at`` names the next moment at which time alone would change the plan.
 8. A policy that says what jobs are content with (``content_with``) is not asked while all jobs
@@ -35,6 +36,8 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 NOTHING: Floats = np.zeros(0)
+NO_CLASSES: Ints = np.zeros((0, 0), np.int64)
+NO_SECONDS: Floats = np.zeros((0, 0))
 
 
 class Classes:
@@ -89,6 +92,10 @@ class View:
     #: Device-seconds that jobs used which reached their end lately, ascending; empty unless the
     #: policy says that it learns.
     history: Floats = field(default_factory=lambda: NOTHING)
+    #: For scope "cluster": the class of each job on each pool; -1 where it cannot run.
+    classes_on: Ints = field(default_factory=lambda: NO_CLASSES)
+    #: For scope "cluster": seconds each job ran on each pool lately (see Policy.remembers).
+    ran_on: Floats = field(default_factory=lambda: NO_SECONDS)
 
 
 @dataclass(slots=True)
@@ -139,6 +146,10 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: Decides by jobs that have ended: by ``View.history``, or by ``jobs.guess`` also where there
     #: is an estimate.
     learns: ClassVar[bool] = False
+
+    def remembers(self) -> float:
+        """The half-life in seconds of what it is told in View.ran_on; 0: it does not ask."""
+        return 0.0
 
     def admit(self, view: View, job: JobSpec) -> Verdict:
         """Whether the job is taken on at all."""

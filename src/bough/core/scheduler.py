@@ -83,6 +83,7 @@ class Scheduler:
         self.state.damp_seconds = settings.damp_seconds
         self.state.calm_times = 1.0 / settings.moving_share if settings.moving_share else 0.0
         self.state.learns = settings.learns
+        self.state.memory_seconds = policy.remembers()
         self.state.backoff_seconds = settings.backoff_seconds
         self.state.backoff_max_seconds = settings.backoff_max_seconds
         self.state.locality_relaxes = settings.locality_seconds < NEVER_SECONDS

@@ -45,6 +45,9 @@ class JobImage(msgspec.Struct, frozen=True):
     floats: tuple[float, ...]
     #: Rates seen, by size, if the job reported any.
     rates: dict[int, Mean] | None
+    #: Seconds it ran lately on each pool, up to a moment.
+    recent: dict[int, float] = {}
+    recent_at: float = 0.0
 
 
 class NodeImage(msgspec.Struct, frozen=True):
@@ -94,6 +97,7 @@ def encode(state: State, plan_wake_at: float, past: bool = True) -> bytes:
             job.told_at, job.begins, job.leaves,
             tuple(ints[:, row].tolist()), tuple(table.wf[:, row].tolist()),
             state.fits[job.serial].seen if job.serial in state.fits else None,
+            job.recent, job.recent_at,
         )
         for row, job in enumerate(table.items)
     )  # fmt: skip
@@ -171,7 +175,10 @@ def _restore_job(state: State, image: JobImage) -> None:
     job.pools = state.pools_for(job.spec)
     for other in job.waits_for:
         state.dependents.setdefault(other, set()).add(job.id)
-    row = state.table.add(job, image.ints, image.floats)
+    job.recent, job.recent_at = dict(image.recent), image.recent_at
+    # Columns that came later than the snapshot begin at 0.
+    ints = image.ints + (0,) * (state.table.INTS - len(image.ints))
+    row = state.table.add(job, ints, image.floats)
     wi = state.table.wi
     wi[CLS, row] = state.class_for(job.spec, int(wi[POOL, row]))
     if image.rates is not None:

@@ -17,6 +17,7 @@ from bough.core.model import INFINITY, Command, JobSpec, Node
 from bough.core.past import Farewells
 from bough.core.queues import QueueTree
 from bough.core.reason import BUSY
+from bough.core.recent import account
 from bough.core.speedup import Curve, SpeedBook
 from bough.core.topology import Topology
 
@@ -35,6 +36,7 @@ LEFT, RATE, RAN, WISH_SPEED, DONE = (
     FLOATS[n] for n in ("left_at", "rate", "ran_until", "wish_speed", "done_until")
 )
 DEADLINE, MAX_RUN = (FLOATS[n] for n in ("deadline", "max_run"))
+CHANGES = INTS["changes"]
 NAN = float("nan")
 #: Speed of a job that, as far as we know, cannot run at any of its sizes.
 TINY = 1e-9
@@ -121,6 +123,8 @@ class State:
     damp_seconds: float = 0.0
     #: Nor within so many times the seconds that the change cost them.
     calm_times: float = 0.0
+    #: Half-life of the seconds that jobs are known to have run on each kind; 0: not counted.
+    memory_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         self.empty = deepcopy(self.topology)
@@ -140,9 +144,19 @@ class State:
             wf[DONE, row] += done
             left = float(wf[LEFT, row]) - done
             wf[LEFT, row] = left if left > 0.0 else 0.0
+        if self.memory_seconds:
+            self.account(row)
+        if size and size != old:
+            wi[CHANGES, row] += 1
         wf[SINCE, row] = now
         wi[SIZE, row] = size
         wf[RATE, row] = self.classes.speed(int(wi[CLS, row]), size)
+
+    def account(self, row: int) -> None:
+        """Count up to now on which kind it ran."""
+        wi, job = self.table.wi, self.table.items[row]
+        pool = int(wi[POOL, row]) if wi[SIZE, row] and job.held else None
+        account(job, pool, self.now, self.memory_seconds)
 
     def set_ready(self, row: int, ready: bool, cause: int = BUSY) -> None:
         """Let the job run, or keep it from running for a cause."""
@@ -196,6 +210,8 @@ class State:
     def set_pool(self, row: int, job: Job, pool: int) -> None:
         """Let a job be planned for on another kind of device, with what is believed there."""
         wi = self.table.wi
+        if self.memory_seconds:
+            self.account(row)
         self.forget(row, job)
         cls = self.class_for(job.spec, pool)
         sizes = self.classes.sizes(cls)
