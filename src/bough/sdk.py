@@ -35,7 +35,9 @@ class JobFailedError(BoughError):
     """The job did not end well."""
 
     def __init__(self, job: JobRecord) -> None:
-        super().__init__(f"Job {job.id} ({job.name}) is {job.state}: {job.reason.text}")
+        text, name = job.reason.text, f"Job {job.id} ({job.name})"
+        told = text.removeprefix("It ") if text.startswith("It ") else f"is {job.state}: {text}"
+        super().__init__(f"{name} {told}")
         self.job = job
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from numbers import Number
+from os import PathLike
 from typing import Any, Final
 
 from bough.errors import InputError
@@ -39,6 +41,8 @@ def _text(value: Any) -> str:
         return f"+{value.total_seconds():f}s"
     if isinstance(value, float):
         return f"{value:.6f}".rstrip("0").rstrip(".")
+    if not isinstance(value, str | Number | PathLike):
+        raise InputError(f"{type(value).__name__} cannot be written down: {value!r:.60}")
     return str(value)
 
 

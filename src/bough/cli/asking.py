@@ -65,6 +65,19 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
+class Watchable(click.Command):
+    """In `--watch 12` the number may be the job, and then nobody has said how many seconds."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, [*args])
+        except click.MissingParameter:
+            if "--watch" not in args:
+                raise
+            plain = [f"--watch={WATCH_SECONDS:g}" if word == "--watch" else word for word in args]
+            return super().parse_args(ctx, plain)
+
+
 def watch_option(command: Command) -> Command:
     return click.option(
         "--watch",
@@ -101,11 +114,23 @@ def print_lines(lines: Sequence[str]) -> None:
 
 
 def print_json(found: object) -> None:
-    """Records as the API has them."""
+    """Records with all their fields: docs/json.md."""
     import msgspec
 
-    text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
+    text = msgspec.json.format(msgspec.json.encode(whole(found)), indent=2).decode()
     sys.stdout.write(f"{text}\n")
+
+
+def whole(found: Any) -> Any:
+    """The API leaves out what is as usual; whoever reads a screen's JSON finds every field."""
+    if isinstance(found, dict):
+        return {key: whole(value) for key, value in found.items()}
+    if isinstance(found, list | tuple):
+        return [whole(each) for each in found]
+    names = getattr(found, "__struct_fields__", None)  # of a record, without loading msgspec
+    if names is None:
+        return found
+    return {name: whole(getattr(found, name)) for name in names}
 
 
 # -------------------------------------------------------------------------------- again and again

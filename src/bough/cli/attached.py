@@ -55,7 +55,7 @@ def follow(
 
 def _follow_one(client: Client, job: JobRecord, printer: Printer) -> int:
     attempt = 0
-    with _explaining(client, job.id) as waiting:
+    with explaining(client, job.id) as waiting:
         for found in client.logs(job.id, follow=True):
             waiting.set()
             if isinstance(found, LogEnd):
@@ -118,7 +118,7 @@ def _size(client: Client, id: str) -> str:
 
 
 @contextmanager
-def _explaining(client: Client, id: str) -> Iterator[threading.Event]:
+def explaining(client: Client, id: str) -> Iterator[threading.Event]:
     """While the job waits, say why, and say so again when it changes. Set it when it runs."""
     runs = threading.Event()
 
@@ -131,7 +131,7 @@ def _explaining(client: Client, id: str) -> Iterator[threading.Event]:
                 continue  # the daemon is away; whoever follows the logs says so if it stays away
             if job.state == "waiting" and job.reason.code != said:
                 said = job.reason.code
-                say(f"Job {id} waits: {job.reason.text}")
+                say(f"Job {job.id} waits: {job.reason.text}")
             pause = min(2 * pause, _LOOK_SECONDS_MAX)
 
     threading.Thread(target=explain, daemon=True).start()

@@ -76,7 +76,7 @@ def undrain(node: str | None, as_json: bool) -> None:
 
 
 @command.command("quarantine")
-@click.argument("device", metavar="[NODE:]DEVICE")
+@click.argument("device", metavar="[NODE:]DEVICE", type=references.DEVICE)
 @asking.json_option
 def quarantine(device: str, as_json: bool) -> None:
     """Use this device no more; a job on it leaves it.
@@ -92,7 +92,7 @@ def quarantine(device: str, as_json: bool) -> None:
 
 
 @command.command("release")
-@click.argument("device", metavar="[NODE:]DEVICE")
+@click.argument("device", metavar="[NODE:]DEVICE", type=references.DEVICE)
 @asking.json_option
 def release(device: str, as_json: bool) -> None:
     """Use a device of the quarantine again."""

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
+from bough.cli import references
 from bough.errors import InputError
 from bough.located import Field, Node, parse_documents, read_text, shown_path
 from bough.records import Recipe, Submission
@@ -54,6 +55,13 @@ CHOICES: Final = (
     ("--launch", "launch", ("each", "one"), "A process for each device, or one that sees all."),
     ("--park", "park", ("stop", "signal"), "How it is parked: it ends, or it is frozen."),
 )
+#: What the shell completes.
+_KNOWN: Final = {
+    "queue": references.QUEUE,
+    "kinds": references.KIND,
+    "after_any": references.JOB,
+    "after_success": references.JOB,
+}
 #: Field of a job: what the user typed for it.
 _FLAG_OF: Final = (
     {option.field: option.flags[-1] for option in OPTIONS}
@@ -72,7 +80,12 @@ def job_options(command: Command) -> Command:
     command = _repeated(command)
     for option in reversed(OPTIONS):
         command = click.option(
-            *option.flags, option.field, metavar=option.metavar, help=option.help
+            *option.flags,
+            option.field,
+            metavar=option.metavar,
+            help=option.help,
+            type=_KNOWN.get(option.field),
+            shell_complete=references.folders if option.field == "cwd" else None,
         )(command)
     return command
 
@@ -83,7 +96,10 @@ def _repeated(command: Command) -> Command:
         (("--after",), "after_any", "JOB", "Begin when that job is over, however it ended."),
         (("--after-ok",), "after_success", "JOB", "Begin when that job has succeeded."),
     ):
-        command = click.option(*flags, name, multiple=True, metavar=metavar, help=help)(command)
+        kind = _KNOWN.get(name)
+        command = click.option(*flags, name, multiple=True, metavar=metavar, help=help, type=kind)(
+            command
+        )
     return command
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -40,14 +41,19 @@ def command(
     bough logs train --tail 20   the latest job of that name, the last lines
     bough logs 12 --rank 0       one worker, as it is
     """
-    from bough.cli.printing import Printer
+    from bough.cli.attached import explaining
+    from bough.cli.printing import Printer, say
     from bough.records import LogEnd
     from bough.submission import many_workers
 
     with asking.connect() as client:
         chunks = client.logs(job, attempt=attempt, rank=rank, role=role, tail=tail, follow=follow)
-        first = next(chunks, None)  # before all else: whether there are any for us to see
+        with explaining(client, job) if follow else nullcontext():
+            first = next(chunks, None)  # before all else: whether there are any for us to see
         detail = client.job(job)
+        _check_worker(detail, rank, role)
+        if first is None and detail.job.state == "waiting":
+            say(f"Job {detail.job.id} waits: {detail.job.reason.text}")
         recipe = detail.recipe
         printer = Printer(rank is None and recipe is not None and many_workers(detail.spec, recipe))
         oldest = 0 if since is None else _first_since(detail, since)
@@ -56,6 +62,21 @@ def command(
                 _print_json(found)
             elif not isinstance(found, LogEnd) and found.attempt >= oldest:
                 printer.show(found)
+
+
+def _check_worker(detail: JobDetail, rank: int | None, role: str | None) -> None:
+    """One that the job cannot have prints nothing, which would look as if it were silent."""
+    from bough.errors import nearest
+
+    spec = detail.spec
+    roles = [each.name for each in spec.roles] or ["worker"]
+    if role is not None and role not in roles:
+        raise InputError(f"job {detail.job.id} has no {role!r}", field="--role",
+                         hint=nearest(role, roles))  # fmt: skip
+    most = sum(each.count.max for each in spec.roles) or spec.sizes()[-1]
+    if rank is not None and rank >= most:
+        many = f"{most} worker{'s' if most > 1 else ''} at most"
+        raise InputError(f"job {detail.job.id} has {many}", field="--rank", hint="the first is 0")
 
 
 def _first_since(detail: JobDetail, since: float) -> int:
@@ -68,7 +89,7 @@ def _first_since(detail: JobDetail, since: float) -> int:
 
 
 def _print_json(found: object) -> None:
-    """One object on each line, as the API has them."""
+    """One object on each line."""
     import msgspec
 
-    click.echo(msgspec.json.encode(found).decode())
+    click.echo(msgspec.json.encode(asking.whole(found)).decode())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -10,20 +11,22 @@ import click
 from bough.cli import asking, clock, references
 from bough.cli.options import Duration
 from bough.core.units import COUNT_MAX, format_counts, parse_counts
-from bough.errors import BoughError, InputError
+from bough.errors import BoughError, DaemonError, InputError
 
 if TYPE_CHECKING:
     from bough.client import Client
-    from bough.records import JobRecord
+    from bough.records import Amendment, JobRecord
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 #: Of more jobs than this only the number is told.
 TOLD_MAX = 20
 PRIORITY_MAX = 1_000_000
+#: Some of the jobs could not be had; the others were.
+EXIT_BAD_INPUT = 2
 
 
-def _jobs_argument(command: Command) -> Command:
-    return click.argument("jobs", nargs=-1, required=True, type=references.JOB)(command)
+def _jobs_argument(kind: click.ParamType[str]) -> Callable[[Command], Command]:
+    return click.argument("jobs", nargs=-1, required=True, type=kind)
 
 
 def _each(
@@ -31,12 +34,20 @@ def _each(
     as_json: bool,
     act: Callable[[Client, str], Sequence[JobRecord]],
     told: Callable[[JobRecord], str],
-) -> None:
-    """Do it to each, and say so."""
+) -> int:
+    """Do it to each, and say so. One that cannot be had keeps nobody from the others."""
     found: list[JobRecord] = []
+    failed = False
     with asking.connect() as client:
         for ref in refs:
-            changed = act(client, ref)
+            try:
+                changed = act(client, ref)
+            except DaemonError:
+                raise
+            except BoughError as error:
+                print(f"bough: {error}", file=sys.stderr)
+                failed = True
+                continue
             found += changed
             if as_json:
                 continue
@@ -46,6 +57,7 @@ def _each(
                 click.echo(f"… and {len(changed) - TOLD_MAX} more.")
     if as_json:
         asking.print_json(found)
+    return EXIT_BAD_INPUT if failed else 0
 
 
 def _name(job: JobRecord) -> str:
@@ -55,11 +67,11 @@ def _name(job: JobRecord) -> str:
 
 
 @click.command("stop")
-@_jobs_argument
+@_jobs_argument(references.LIVE_JOB)
 @asking.json_option
-def stop(jobs: tuple[str, ...], as_json: bool) -> None:
+def stop(jobs: tuple[str, ...], as_json: bool) -> int:
     """End JOBS for good: SIGTERM, their grace, then SIGKILL."""
-    _each(
+    return _each(
         jobs,
         as_json,
         lambda client, ref: client.stop(ref),
@@ -77,11 +89,11 @@ def _now(job: JobRecord, else_: str) -> str:
 
 
 @click.command("park")
-@_jobs_argument
+@_jobs_argument(references.LIVE_JOB)
 @asking.json_option
-def park(jobs: tuple[str, ...], as_json: bool) -> None:
+def park(jobs: tuple[str, ...], as_json: bool) -> int:
     """Let JOBS leave their devices until they are unparked."""
-    _each(
+    return _each(
         jobs,
         as_json,
         lambda client, ref: client.park(ref),
@@ -90,11 +102,11 @@ def park(jobs: tuple[str, ...], as_json: bool) -> None:
 
 
 @click.command("unpark")
-@_jobs_argument
+@_jobs_argument(references.LIVE_JOB)
 @asking.json_option
-def unpark(jobs: tuple[str, ...], as_json: bool) -> None:
+def unpark(jobs: tuple[str, ...], as_json: bool) -> int:
     """Let parked JOBS go on as soon as there is room."""
-    _each(
+    return _each(
         jobs,
         as_json,
         lambda client, ref: client.unpark(ref),
@@ -103,11 +115,11 @@ def unpark(jobs: tuple[str, ...], as_json: bool) -> None:
 
 
 @click.command("retry")
-@_jobs_argument
+@_jobs_argument(references.ENDED_JOB)
 @asking.json_option
-def retry(jobs: tuple[str, ...], as_json: bool) -> None:
+def retry(jobs: tuple[str, ...], as_json: bool) -> int:
     """Run JOBS once more, as new jobs with the same command, directory and environment."""
-    _each(
+    return _each(
         jobs,
         as_json,
         lambda client, ref: client.retry(ref),
@@ -116,10 +128,10 @@ def retry(jobs: tuple[str, ...], as_json: bool) -> None:
 
 
 @click.command("scale")
-@click.argument("job", type=references.JOB)
+@click.argument("job", type=references.LIVE_JOB)
 @click.argument("devices")
 @asking.json_option
-def scale(job: str, devices: str, as_json: bool) -> None:
+def scale(job: str, devices: str, as_json: bool) -> int:
     """Change how many DEVICES a job may have: 4, 2..8, '2..8 step 2' or 1,2,4.
 
     A job that runs with another number is resized: it gets SIGTERM and begins again with the new
@@ -138,11 +150,11 @@ def scale(job: str, devices: str, as_json: bool) -> None:
         undo = f"; `bough scale {now.id} {_counts(back)}` undoes it" if back else ""
         return f"{_name(now)} may have {_counts(now)} devices{undo}."
 
-    _each((job,), as_json, lambda client, ref: client.amend(ref, wish), told)
+    return _each((job,), as_json, lambda client, ref: client.amend(ref, wish), told)
 
 
 @click.command("move")
-@click.argument("job", type=references.JOB)
+@click.argument("job", type=references.LIVE_JOB)
 @click.option("-q", "--queue", metavar="NAME", type=references.QUEUE, help="Queue to wait in.")
 @click.option(
     "--priority",
@@ -160,7 +172,7 @@ def move(
     deadline: str | None,
     seconds: float | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Change the queue, priority, deadline or longest run time of a job that is not over."""
     from bough.records import Amendment
 
@@ -173,15 +185,41 @@ def move(
     before = _before(job)
 
     def told(now: JobRecord) -> str:
-        old, parts = before.get(now.id), [f"bough move {now.id}"]
-        if old and queue is not None:
-            parts.append(f"--queue {old.queue}")
-        if old and priority is not None:
-            parts.append(f"--priority {old.priority}")
-        undo = f"; `{' '.join(parts)}` undoes it" if len(parts) > 1 else ""
-        return f"{_name(now)} is in queue {now.queue} with priority {now.priority}{undo}."
+        old = before.get(now.id)
+        undo = " ".join(_way_back(old, wish)) if old else ""
+        undo = f"; `bough move {now.id} {undo}` undoes it" if undo else ""
+        return f"{_name(now)} {', '.join(_moved(now, wish))}{undo}."
 
-    _each((job,), as_json, lambda client, ref: client.amend(ref, wish), told)
+    return _each((job,), as_json, lambda client, ref: client.amend(ref, wish), told)
+
+
+def _moved(job: JobRecord, wish: Amendment) -> Iterator[str]:
+    """What was changed, as it is now."""
+    from bough.cli.words import moment
+    from bough.core.units import format_duration
+
+    if wish.queue is not None:
+        yield f"is in queue {job.queue}"
+    if wish.priority is not None:
+        yield f"has priority {job.priority}"
+    if wish.deadline is not None:
+        yield f"should be done {moment(job.deadline, clock.now())}"
+    if wish.max_run_seconds is not None:
+        yield f"may run {format_duration(wish.max_run_seconds)}"
+
+
+def _way_back(old: JobRecord, wish: Amendment) -> Iterator[str]:
+    """The options that undo it, as far as there are such."""
+    from datetime import datetime
+
+    from bough.localtime import LOCAL
+
+    if wish.queue is not None:
+        yield f"--queue {old.queue}"
+    if wish.priority is not None:
+        yield f"--priority {old.priority}"
+    if wish.deadline is not None and old.deadline is not None:
+        yield f"--deadline '{datetime.fromtimestamp(old.deadline, LOCAL):%Y-%m-%d %H:%M}'"
 
 
 def _moment(text: str) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from bough.cli import references
 from bough.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def command(context: click.Context, as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", type=references.POLICY)
 def show(name: str) -> None:
     """What policy NAME decides, where it comes from, and its knobs."""
     from bough.policies import find

@@ -10,7 +10,7 @@ import msgspec
 
 from bough.cli import asking, references, words
 from bough.cli.grid import Cell, Column, Grid, bar, bare, draw
-from bough.cli.options import Duration
+from bough.cli.options import Duration, Share
 from bough.core.model import INFINITY, Queue
 from bough.core.units import format_duration
 from bough.errors import InputError, NotFoundError, nearest
@@ -51,7 +51,7 @@ def ls(watch: float | None, as_json: bool) -> None:
         asking.present(client.queues, render, as_json, watch=watch)
 
 
-@command.command("show")
+@command.command("show", cls=asking.Watchable)
 @click.argument("name", type=references.QUEUE)
 @asking.watch_option
 @asking.json_option
@@ -65,7 +65,7 @@ def show(name: str, watch: float | None, as_json: bool) -> None:
 @click.argument("name", type=references.QUEUE)
 @click.option("--guarantee", type=click.IntRange(0), metavar="N", help="Devices it gets back.")
 @click.option("--limit", metavar="N|none", help="Devices it never exceeds.")
-@click.option("--weight", type=float, metavar="X", help="Share of what is left over; 1.")
+@click.option("--weight", type=Share(0.0), metavar="X", help="Share of what is left over; 1.")
 @click.option("--parent", metavar="QUEUE", type=references.QUEUE, help="Stands below it; '' none.")
 @click.option("--borrow/--no-borrow", default=None, help="May use what others leave.")
 @click.option("--pause/--resume", "paused", default=None, help="Starts nothing, or again.")

@@ -1,4 +1,4 @@
-"""Names that the shell completes: jobs, queues, nodes and users, asked of the daemon at once."""
+"""Names that the shell completes: jobs, queues, devices and users are asked of the daemon."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from bough.client import Client
+    from bough.records import JobRecord
 
 #: Nobody waits longer for the tabulator key.
-PATIENCE_SECONDS: Final = 0.15
+PATIENCE_SECONDS: Final = 0.5
 JOBS_MAX: Final = 100
+ENDED_MAX: Final = 20
+LIVE: Final = tuple(state for state in get_args(State) if state not in ENDED)
 #: A name, and what it is.
 Found = Iterable[tuple[str, str]]
 
@@ -71,11 +74,26 @@ def at_most(seconds: float) -> Iterator[None]:
 
 def jobs(client: Client) -> Iterator[tuple[str, str]]:
     """The user's by number and by name, live ones first."""
+    return named([*some(client, LIVE, JOBS_MAX), *some(client, ENDED, ENDED_MAX)])
+
+
+def live_jobs(client: Client) -> Iterator[tuple[str, str]]:
+    """For whoever stops, parks or changes one."""
+    return named(some(client, LIVE, JOBS_MAX))
+
+
+def ended_jobs(client: Client) -> Iterator[tuple[str, str]]:
+    """For whoever repeats one."""
+    return named(some(client, ENDED, ENDED_MAX))
+
+
+def some(client: Client, states: Sequence[str], most: int) -> Sequence[JobRecord]:
     server = os.environ.get("BOUGH_SERVER", "")
     user = None if server.startswith("https:") else _me()
-    live = tuple(state for state in get_args(State) if state not in ENDED)
-    found = client.jobs(states=live, user=user, limit=JOBS_MAX).jobs
-    found += client.jobs(states=ENDED, user=user, limit=20).jobs
+    return client.jobs(states=states, user=user, limit=most).jobs
+
+
+def named(found: Sequence[JobRecord]) -> Iterator[tuple[str, str]]:
     for job in found:
         yield job.id, f"{job.name}, {job.state}"
     for job in reversed(found):
@@ -91,6 +109,25 @@ def queues(client: Client) -> Iterator[tuple[str, str]]:
 def nodes(client: Client) -> Iterator[tuple[str, str]]:
     for device in client.devices():
         yield device.node, device.kind
+
+
+def devices(client: Client) -> Iterator[tuple[str, str]]:
+    """By number where there is one node, else with the node's name."""
+    found = client.devices()
+    several = len({device.node for device in found}) > 1
+    for device in found:
+        name = f"{device.node}:{device.index}" if several else str(device.index)
+        yield name, f"{device.kind}, {device.state}"
+
+
+def kinds(client: Client) -> Iterator[tuple[str, str]]:
+    for device in client.devices():
+        yield device.kind, device.model
+
+
+def tokens(client: Client) -> Iterator[tuple[str, str]]:
+    for token in client.tokens():
+        yield token.name, ",".join(token.scopes)
 
 
 def users(client: Client) -> Iterator[tuple[str, str]]:
@@ -109,7 +146,50 @@ def _plain(name: str) -> bool:
     return bool(name) and not name.isdigit() and name.replace("-", "").replace("_", "").isalnum()
 
 
+class Words(click.ParamType[str]):
+    """Text of which some is known without asking anybody."""
+
+    def __init__(self, name: str, known: Callable[[click.Context], Found]) -> None:
+        self.name = name
+        self.known = known
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        return str(value)
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        found = [each for each in self.known(ctx) if each[0].startswith(incomplete)]
+        return [CompletionItem(name, help=what) for name, what in found]
+
+
+def files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The shell knows them best."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def folders(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def policies(_: click.Context) -> Iterator[tuple[str, str]]:
+    from bough.policies import builtin
+
+    for name, policy in sorted(builtin().items()):
+        yield name, (policy.__doc__ or "").partition("\n")[0]
+
+
+POLICY: Final = Words("policy", policies)
 JOB: Final = Reference("job", jobs)
+LIVE_JOB: Final = Reference("job", live_jobs)
+ENDED_JOB: Final = Reference("job", ended_jobs)
+DEVICE: Final = Reference("device", devices)
+KIND: Final = Reference("kind", kinds)
+TOKEN: Final = Reference("token", tokens)
 QUEUE: Final = Reference("queue", queues)
 NODE: Final = Reference("node", nodes)
 USER: Final = Reference("user", users)
@@ -142,7 +222,7 @@ def spread(given: Sequence[str]) -> tuple[str, ...]:
     """The states that were meant, each once."""
     groups = {
         "ended": ENDED,
-        "live": tuple(state for state in get_args(State) if state not in ENDED),
+        "live": LIVE,
     }
     words = [word for text in given for word in text.split(",")]
     return tuple(dict.fromkeys(state for word in words for state in groups.get(word, (word,))))

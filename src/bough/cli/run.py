@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bough.cli import references
 from bough.cli.joboptions import FILE_ENDINGS, job_options, jobs_of_command, jobs_of_file
 from bough.errors import InputError
 
@@ -49,7 +50,13 @@ class Run(click.Command):
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be sent.")
 @click.option("--json", "as_json", is_flag=True, help="With --detach: print the jobs as JSON.")
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="COMMAND… | FILE.yaml [OPTIONS]")
+@click.argument(
+    "words",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    metavar="COMMAND… | FILE.yaml [OPTIONS]",
+    shell_complete=references.files,
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -149,9 +156,9 @@ bough: A scheduler was started for you; what it must remember is in {home}.
 def _tell(jobs: Sequence[JobRecord], as_json: bool) -> None:
     """On stdout what a script needs, on stderr what a person types next."""
     if as_json:
-        import msgspec
+        from bough.cli.asking import print_json
 
-        click.echo(msgspec.json.format(msgspec.json.encode(jobs), indent=2).decode())
+        print_json(jobs)
         return
     for job in jobs:
         click.echo(job.id)

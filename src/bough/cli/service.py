@@ -39,7 +39,8 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--install", is_flag=True, help="Write a service for systemd instead of starting.")
 @click.option("--foreground", is_flag=True, help="Stay here, as a service does.")
 @click.option("--detached", is_flag=True, hidden=True)
-def up(foreground: bool, detached: bool, install: bool, **given: object) -> None:
+@asking.json_option
+def up(foreground: bool, detached: bool, install: bool, as_json: bool, **given: object) -> None:
     """Start the daemon of this machine, unless it runs.
 
     \b
@@ -49,12 +50,14 @@ def up(foreground: bool, detached: bool, install: bool, **given: object) -> None
     sudo bough up --system            for all users of this machine
     """
     options = Options(given)
+    if as_json and (install or foreground):
+        raise InputError("--json is for a daemon in the background")
     if install:
         write_unit(options)
     elif foreground:
         serve(options, detached)
     else:
-        start(options)
+        start(options, as_json)
 
 
 class Options:
@@ -111,7 +114,7 @@ def _text(value: object) -> str:
 # ------------------------------------------------------------------------------------------- up
 
 
-def start(options: Options) -> None:
+def start(options: Options, as_json: bool) -> None:
     """In the background."""
     from bough.server import launch
     from bough.server.daemon import read_notice
@@ -130,14 +133,17 @@ def start(options: Options) -> None:
         raise DaemonError("The daemon ended as soon as it had begun; see daemon.log in its home.")
     if not begun:
         _check_same(options, notice)
-    asking.print_lines(list(told(notice, begun, asking.look())))
+    if as_json:
+        asking.print_json({"started": begun, **notice._asdict()})
+    else:
+        asking.print_lines(list(told(notice, begun, asking.look())))
 
 
 def _check_same(options: Options, notice: Notice) -> None:
     """One that runs stays as it is."""
     for name, wanted, has in (
         ("--devices", options.devices, notice.devices),
-        ("--listen", options.listen.rpartition(":")[0], notice.listen.rpartition(":")[0]),
+        ("--listen", _host(options.listen), _host(notice.listen)),
     ):
         if wanted and wanted != has:
             hint = "`bough down` ends it, and jobs go on; then `bough up` as you like it"
@@ -155,6 +161,11 @@ def told(notice: Notice, begun: bool, look: Look) -> Iterator[str]:
         yield look.paint(f"  export BOUGH_FINGERPRINT={notice.fingerprint}", "type")
     elif begun and look.people:
         yield "Next: " + look.paint("bough run -g 2 -- python train.py", "type")
+
+
+def _host(address: str) -> str:
+    """Of HOST:PORT; a port may have been chosen by the system."""
+    return address.rpartition(":")[0] or address
 
 
 def serve(options: Options, detached: bool) -> None:
@@ -214,7 +225,8 @@ def write_unit(options: Options) -> None:
 
 @click.command("down")
 @click.option("--park", is_flag=True, help="Let jobs leave their devices before; they go on later.")
-def down(park: bool) -> None:
+@asking.json_option
+def down(park: bool, as_json: bool) -> None:
     """End the daemon. Its jobs go on, and the next daemon takes them over."""
     with asking.connect() as client:
         client.patience_seconds = 0.0
@@ -225,7 +237,10 @@ def down(park: bool) -> None:
         if pidfd >= 0:
             with contextlib.closing(os.fdopen(pidfd, "rb")) as process:
                 _wait(client, process.fileno(), park)
-    asking.print_lines([farewell(status, park)])
+    if as_json:
+        asking.print_json({"pid": status.pid, "running": status.running, "parked": park})
+    else:
+        asking.print_lines([farewell(status, park)])
 
 
 def _pidfd(pid: int) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from bough.cli import asking
+from bough.cli import asking, references
 from bough.cli.grid import wrapped
 from bough.core.units import format_duration, parse_duration
 from bough.errors import InputError, nearest
@@ -109,7 +109,16 @@ def command(context: click.Context, as_json: bool) -> None:
             asking.present(client.config, render, as_json)
 
 
-name_argument = click.argument("name", type=click.STRING)
+def known_values(context: click.Context) -> Iterator[tuple[str, str]]:
+    """Of a policy, the names."""
+    if context.params.get("name") == "policy":
+        yield from references.policies(context)
+
+
+name_argument = click.argument(
+    "name",
+    type=references.Words("setting", lambda _: [(n, s.meaning) for n, s in SETTINGS.items()]),
+)
 
 
 @command.command("get")
@@ -128,7 +137,7 @@ def get(name: str, as_json: bool) -> None:
 
 @command.command("set")
 @name_argument
-@click.argument("value")
+@click.argument("value", type=references.Words("value", known_values))
 @asking.json_option
 def set_(name: str, value: str, as_json: bool) -> None:
     """Set NAME to VALUE. The daemon decides by it from now on.

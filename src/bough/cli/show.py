@@ -36,11 +36,11 @@ ATTEMPTS: Final = (
 class Shown(msgspec.Struct, frozen=True):
     """What `--json` prints: the API's two answers about a job."""
 
-    detail: JobDetail
-    receipt: Receipt
+    detail: JobDetail  #: What it asked for, and its attempts.
+    receipt: Receipt  #: What it took.
 
 
-@click.command("show")
+@click.command("show", cls=asking.Watchable)
 @click.argument("job", type=references.JOB)
 @asking.watch_option
 @asking.json_option
@@ -155,7 +155,9 @@ def growth(detail: JobDetail, look: Look) -> list[str]:
     last = "now" if detail.job.ended is None else format_time(until, now, LOCAL)
     last = last.removeprefix("today ")
     least = min(size for _, size in steps if size)
-    middle = f"{least} to {most} devices, {words.span(until - steps[0][0])}"
+    counts = f"{least} to {most}" if least < most else f"{most}"
+    devices = f"{counts} device{'' if most == 1 else 's'}"
+    middle = f"{devices}, {words.span(until - steps[0][0])}"
     scale = first + middle.center(max(width - len(first) - len(last), len(middle) + 2)) + last
     indent = " " * LABEL_WIDTH
     return [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from bough.cli import asking, words
+from bough.cli import asking, references, words
 from bough.cli.grid import Cell, Column, Grid, bare, draw
 from bough.cli.options import Duration
 from bough.errors import InputError, nearest
@@ -55,6 +55,10 @@ def create(
     for word in asked:
         if word not in SCOPES:
             raise InputError(f"{word!r} is no scope", field="--scope", hint=nearest(word, SCOPES))
+    if not name:
+        raise InputError("needs a name", field="NAME", hint="bough token create laptop")
+    if seconds is not None and seconds <= 0:
+        raise InputError("is over at once", field="--for", hint="30d; without it, it has no end")
     with asking.connect() as client:
         made = client.add_token(name, user=user, scopes=asked, seconds=seconds)
     if as_json:
@@ -72,7 +76,7 @@ def ls(as_json: bool) -> None:
 
 
 @command.command("revoke")
-@click.argument("name")
+@click.argument("name", type=references.TOKEN)
 @asking.json_option
 def revoke(name: str, as_json: bool) -> None:
     """Let the token NAME let nobody in any more."""

@@ -29,9 +29,7 @@ KEYS: Final[dict[str, Sequence[tuple[str, str]]]] = {
     ),
 }
 FOOT: Final = "? keys  enter job  l logs  s stop  p park  / search  f mine  d devices  q quit"
-FOOT_OF_VIEW: Final = (
-    "esc back  ? keys  enter job  l logs  s stop  p park  j k scroll or choose  q quit"
-)
+FOOT_OF_VIEW: Final = "esc back  ? keys  enter job  l logs  s stop  p park  j k up, down  q quit"
 
 #: Keys, and what each calls.
 BINDINGS: Final = (

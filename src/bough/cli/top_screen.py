@@ -12,7 +12,6 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
-from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input, RichLog, Static
 
@@ -23,6 +22,7 @@ from bough.cli.top_devices import measured, rooted
 from bough.cli.top_drawing import Meters, Overview, Sight
 from bough.cli.top_feed import KEPT, Away, Feed, Follower, Snapshot
 from bough.cli.top_keys import BINDINGS, FOOT, FOOT_OF_VIEW, KEYS, STYLE
+from bough.cli.top_messages import Chosen, Listing, Said, Seen
 from bough.client import Client
 from bough.errors import BoughError
 from bough.records import ENDED, JobRecord
@@ -32,37 +32,6 @@ WIDE: Final = 120
 SAID_SECONDS: Final = 6.0
 SAMPLES: Final = 60
 PAGE: Final = 10
-
-
-class Seen(Message):
-    """The feed has something new."""
-
-    def __init__(self, seen: Snapshot | Away) -> None:
-        super().__init__()
-        self.seen = seen
-
-
-class Said(Message):
-    """What came of what a key asked for."""
-
-    def __init__(self, text: str, meaning: str = "") -> None:
-        super().__init__()
-        self.text, self.meaning = text, meaning
-
-
-class Listing(Static):
-    """Devices, queues and jobs; a click chooses a job."""
-
-    def on_click(self, event: events.Click) -> None:
-        self.app.post_message(Chosen(event.y, event.chain > 1))
-
-
-class Chosen(Message):
-    """Somebody clicked on a line."""
-
-    def __init__(self, line: int, twice: bool) -> None:
-        super().__init__()
-        self.line, self.twice = line, twice
 
 
 class Top(App[None]):

@@ -14,7 +14,7 @@ EXIT_TIMEOUT = 124
 
 
 @click.command("wait")
-@click.argument("jobs", nargs=-1, required=True, type=references.JOB)
+@click.argument("jobs", nargs=-1, required=True, type=references.LIVE_JOB)
 @click.option("--timeout", type=Duration(), metavar="TIME", help="Wait so long at most.")
 @asking.json_option
 def command(jobs: tuple[str, ...], timeout: float | None, as_json: bool) -> int:

@@ -42,7 +42,7 @@ class Answer(NamedTuple):
     reason: Reason
 
 
-@click.command("why")
+@click.command("why", cls=asking.Watchable)
 @click.argument("job", type=references.JOB)
 @asking.watch_option
 @asking.json_option
@@ -102,9 +102,20 @@ def helping(answer: Answer, look: Look) -> list[str]:
     if not remedy and not typed:
         if job.state != "waiting":
             return []
+        if usable := fewer_for(answer):
+            text = "Waiting does not help, unless devices come; or let it have those there are:"
+            return ["", *wrapped(text, look.width), "  " + look.paint(usable, "type")]
         return ["", look.paint("Nothing cheap would start it sooner: it has to wait.", "quiet")]
     lines = ["", *wrapped(f"{bare(remedy)}." if remedy else "", look.width)] if remedy else [""]
     return lines + ([f"  {look.paint(typed, 'type')}"] if typed else [])
+
+
+def fewer_for(answer: Answer) -> str:
+    """What to type for a job that is too big for the whole cluster; empty for any other."""
+    usable = answer.reason.facts.get("usable", 0)
+    if answer.reason.code != "too-big" or answer.spec.roles or not usable:
+        return ""
+    return f"bough scale {answer.job.id} {usable}"
 
 
 def command_for(job: JobRecord, spec: JobSpec, remedy: str) -> str:
@@ -120,5 +131,5 @@ def command_for(job: JobRecord, spec: JobSpec, remedy: str) -> str:
     if found := re.match(r"Ask for (\d+)\b[^,]* devices? only\b", remedy):
         return f"bough scale {job.id} {found[1]}"
     if found := re.match(r"Submit it to queue ([\w.-]+)", remedy):
-        return f"bough move {job.id} {found[1].rstrip('.')}"
+        return f"bough move {job.id} --queue {found[1].rstrip('.')}"
     return ""

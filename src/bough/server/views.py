@@ -51,10 +51,7 @@ def queues(state: State, now: float) -> tuple[QueueRecord, ...]:
     size = np.bincount(table.queue, weights=table.size, minlength=count).astype(np.int64)
     running = np.bincount(table.queue, weights=table.size > 0, minlength=count).astype(np.int64)
     waiting = np.bincount(table.queue, minlength=count).astype(np.int64) - running
-    entitled = [0] * count
-    for (queue, _), devices in state.entitled.items():
-        if queue < count:
-            entitled[queue] += devices
+    entitled = _entitled(state, count)
     history = tree.history(now)
     return tuple(
         QueueRecord(
@@ -68,6 +65,22 @@ def queues(state: State, now: float) -> tuple[QueueRecord, ...]:
         )
         for i, name in enumerate(tree.names)
     )
+
+
+def _entitled(state: State, count: int) -> list[int]:
+    """Devices that each queue may count on; where nobody shares, what its jobs want and there is.
+
+    What was found when jobs of a queue were last planned says nothing once they are gone.
+    """
+    table, found = state.table, [0] * count
+    pools = zip(table.queue.tolist(), table.pool.tolist(), strict=True)
+    if state.queues.trivial:
+        there = sum(map(state.topology.usable, range(len(state.topology.kinds))))
+        wanted = np.bincount(table.queue, table.hi, count).astype(np.int64)
+        return np.minimum(wanted, there).tolist()  # type: ignore[no-any-return]
+    for queue, pool in set(pools):
+        found[queue] += state.entitled.get((queue, pool), 0)
+    return found
 
 
 def users(live: Iterable[Kept], used: Mapping[str, float], now: float) -> tuple[UserRecord, ...]:
