@@ -9,6 +9,7 @@ import pytest
 
 from bough.cli import main
 from bough.cli.sweep import read_loads, read_seeds
+from bough.errors import InputError
 
 
 @pytest.fixture
@@ -99,3 +100,6 @@ def test_loads_and_seeds() -> None:
     assert read_loads("0.5, 1", drawn=True) == [0.5, 1.0]
     assert read_seeds("3") == [0, 1, 2]
     assert read_seeds("5,9") == [5, 9]
+    assert read_seeds("0,") == [0]
+    with pytest.raises(InputError, match="--seeds: must be at least 1"):
+        read_seeds("0")

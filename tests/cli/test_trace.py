@@ -123,6 +123,10 @@ def test_generate_keeps_the_load_and_the_seed(
             ["generate", "--devices", "8", "--load", "-1", "--out", "x"],
             "--load: must be a positive",
         ),
+        (
+            ["generate", "--devices", "8", "--jobs", "999999999999", "--out", "x"],
+            "--jobs: must be at most 10,000,000",
+        ),
         (["generate", "--devices", "8", "--queues", ",", "--out", "x"], "--queues: must be at"),
         (["generate", "--devices", "8", "--best-effort", "7", "--out", "x"], "--best-effort: must"),
         (["convert", "{chronus}", "{folder}/no/such/file"], "No such file or directory"),

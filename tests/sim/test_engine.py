@@ -110,6 +110,18 @@ def test_in_rounds_jobs_start_at_their_multiples_only() -> None:
     ran = found(replay(jobs, round_seconds=60))
     # The first ends, truly, at 160 s; the second starts with the next round.
     assert [(one.begin, one.end) for one in ran.values()] == [(60, 160), (180, 230)]
+    # Until a round is there its absence is the cause, and then that others have the devices.
+    assert [one.waits for one in ran.values()] == [{"round": 55}, {"round": 49, "busy": 100}]
+
+
+def test_in_rounds_what_no_plan_would_end_is_not_waiting_for_a_round() -> None:
+    jobs = [
+        job("a", 5, 100),
+        job("b", 5, 100, after=(m.After(job="a"),)),
+        job("c", 30, 100),
+    ]
+    ran = found(replay(jobs, round_seconds=60))
+    assert ran["b"].waits == {"dependency": 155, "round": 20}
 
 
 @pytest.mark.parametrize("begin", [0.0, 1.7e9])

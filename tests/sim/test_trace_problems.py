@@ -187,6 +187,28 @@ def test_own_lines_that_are_malformed(line: str, problem: str, tmp_path: Path) -
     assert problem in trace.problems[0]
 
 
+def own_job(id: str, *after: str) -> str:
+    """A line of a job that comes after others."""
+    job = json.loads(own_line(asks={"after": [{"job": one} for one in after]}))
+    return json.dumps(job | {"id": id}) + "\n"
+
+
+def test_own_jobs_that_would_wait_for_ever_are_told(tmp_path: Path) -> None:
+    fine = own_job("a") + own_job("b", "c", "a") + own_job("c", "a")
+    assert read(tmp_path, fine).notes == ()
+    trace = read(tmp_path, fine + own_job("d", "x", "b"))
+    assert trace.notes == ("1 job waits for ever: 'd' comes after 'x'",)
+    trace = read(tmp_path, fine + own_job("e", "e") + own_job("f", "e"))
+    assert trace.notes == ("2 jobs wait for ever: 'e' comes after 'e'",)
+
+
+def test_own_jobs_become_elastic_when_asked_and_gangs_stay_as_they_are(tmp_path: Path) -> None:
+    gang = own_line(asks={"roles": [{"name": "w", "count": {"min": 2, "max": 2}}]})
+    trace = read(tmp_path, OWN + gang + "\n", elastic_limit=8)
+    sizes = {job.id: job.spec.sizes() for job in trace.jobs}
+    assert sizes == {"1": (1, 2, 4, 8), "2": (1, 2, 4, 8), "9": (2,)}
+
+
 def test_a_first_line_from_the_future_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"trace:1: bough_trace: is 2, and this bough reads 1"):
         read(tmp_path, '{"bough_trace": 2}\n')

@@ -60,7 +60,9 @@ def read_trace(path: Path, given: dict[str, Any], speedups: SpeedBook | None) ->
     reading = Reading(
         format=given.pop("format_name"),
         on_bad=given.pop("on_bad"),
+        unit_seconds=given.pop("unit"),
         elastic_limit=given.pop("elastic_limit") or 0,
+        slots=given.pop("slots") or 0,
         rates=speedups,
         kind=given.pop("kind"),
         profiles=folder if folder is not None and folder.is_dir() else None,

@@ -13,7 +13,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
 INFINITY = float("inf")
-FORMATS = "elasticflow, muri, gavel, chronus, pollux, philly, helios, pai, openb, sacct, bough"
+FORMATS = (
+    "elasticflow, muri, gavel, chronus, pollux, philly, helios, pai, openb, sacct, bough, synergy"
+)
 
 
 class Duration(click.ParamType[float]):
@@ -100,7 +102,9 @@ def trace_options(command: Command) -> Command:
         "The trace",
         _text("--format", "format_name", f"Trace format: {FORMATS}. Else by its columns."),
         _choice("--on-bad", ("skip", "fail"), "What to do with a malformed row; skip."),
+        click.option("--unit", type=Duration(), metavar="TIME", help="One tick of its clock: 1ms."),
         _count("--elastic", "elastic_limit", "Let jobs run on 1 to N devices."),
+        _count("--slots", "slots", "Slots per device, in traces of shared devices."),
         _file("--speedups", "speedups", "Folder or file of speed-up tables; else our own curves."),
         _text("--kind", "kind", "Kind of device that run times were measured on.", default=""),
         _flag("--trace-failures", "Let jobs that failed in the trace fail here too."),

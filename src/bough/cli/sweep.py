@@ -104,7 +104,11 @@ def read_loads(text: str | None, drawn: bool) -> Sequence[float | None]:
 def read_seeds(text: str) -> list[int]:
     """One number says how many, several say which."""
     seeds = [round(_number(part, "--seeds", SEED_MAX, 0)) for part in _parts(text, "--seeds")]
-    return list(range(seeds[0])) if len(seeds) == 1 and "," not in text else seeds
+    if len(seeds) > 1 or "," in text:
+        return seeds
+    if not seeds[0]:
+        raise InputError("must be at least 1, or name seeds: 0,7", field="--seeds")
+    return list(range(seeds[0]))
 
 
 def _parts(text: str, field: str) -> list[str]:

@@ -27,7 +27,7 @@ def reading_options(command: Command) -> Command:
     """How the file is to be read."""
     for option in reversed(
         (
-            click.option("--format", "format_name", metavar="NAME", help=f"{FORMATS}, synergy."),
+            click.option("--format", "format_name", metavar="NAME", help=f"{FORMATS}."),
             click.option(
                 "--on-bad",
                 type=click.Choice(["skip", "fail"]),

@@ -182,11 +182,12 @@ def _off(state: State, job: Job, row: int) -> Reason:
     code, f = CODES[int(state.table.cause[row])], facts_of(state, job, row)
     if code in ("preempted", "lost"):
         f["by"] = job.lost_to if code == "preempted" else job.lost_by
-    ago = format_duration(float(f["waited_seconds"]))
+    waited = float(f["waited_seconds"])
+    when = f"{format_duration(waited)} ago" if waited >= 1 else "just now"
     was = {
-        "parked": f"It was parked {ago} ago, because the policy serves others first",
-        "preempted": f"Job {job.lost_to}, of higher priority, took its devices {ago} ago",
-        "lost": f"It lost its devices {ago} ago ({job.lost_by})",
+        "parked": f"It was parked {when}, because the policy serves others first",
+        "preempted": f"Job {job.lost_to}, of higher priority, took its devices {when}",
+        "lost": f"It lost its devices {when} ({job.lost_by})",
     }[code]
     text = f"{was}; it needs {many(int(f['needs']), str(f['kind']))} and {free_of(f)}."
     return Reason(code=code, facts=f, text=text)

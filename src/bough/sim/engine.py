@@ -167,6 +167,8 @@ class Engine:
             if watch:
                 record.decision_seconds.append(watch() - began)
             record.events += len(batch)
+            if self.options.round_seconds:
+                self.waits.turn(scheduler, self.world.jobs, self.now)
             if scheduler.state.causes:
                 self.waits.note(scheduler, self.world.jobs, self.story)
             batch = []

@@ -23,6 +23,8 @@ DAY_GRID = 288
 DAY_POINTS_MAX = 1_000_000
 #: Nothing runs shorter: times are written in milliseconds.
 SECONDS_MIN = 0.001
+#: More of anything is a slip of the pen, and would fill the memory before that is told.
+COUNT_MAX = 10_000_000
 #: With a wider spread of run times one job would be all of the work.
 SIGMA_MAX = 10.0
 
@@ -120,6 +122,8 @@ def check(jobs: int, devices: int, load: float, elastic: float, mix: Mix) -> Non
     }.items():
         if count < 1:
             raise InputError("must be at least 1", field=field)
+        if count > COUNT_MAX:
+            raise InputError(f"must be at most {COUNT_MAX:,}", field=field)
     for field, number in {"load": load, "seconds": mix.seconds}.items():
         if not 0 < number < math.inf:
             raise InputError("must be a positive number", field=field)

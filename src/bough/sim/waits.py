@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bough.core.reason import CODES, NONE
+from bough.core.reason import CODES, NONE, ROUND
 
 if TYPE_CHECKING:
     from bough.core.scheduler import Scheduler
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: What a job waits for that was granted devices which others have still to leave.
 MOVING = "moving"
+#: What no plan would end, so that nobody who waits for it waits for the next round.
+UNPLANNED = frozenset({MOVING, "retry", "dependency", "held", "kind", "too-big"})
 
 
 class Waits:
@@ -23,6 +25,21 @@ class Waits:
     def __init__(self) -> None:
         #: job id -> since when it waits, or will wait once it has left its devices, and why.
         self.since: dict[str, tuple[float, str]] = {}
+        #: Whether something has changed that only the next round of planning looks at.
+        self.awaits_round = False
+
+    def turn(self, brain: Scheduler, jobs: dict[str, Running], now: float) -> None:
+        """Note that a round of planning is awaited from now on, or is over."""
+        state = brain.state
+        awaits = state.replan and state.round_at > now
+        if awaits == self.awaits_round:
+            return
+        for id, (_, cause) in list(self.since.items()):
+            job = jobs.get(id)
+            if job is not None and not job.size:
+                self.stop(id, job.record, now)
+                self.since[id] = (now, cause)
+        self.awaits_round = awaits
 
     def note(self, brain: Scheduler, jobs: dict[str, Running], story: Story) -> None:
         """What the scheduler says of why jobs wait from now on."""
@@ -48,4 +65,6 @@ class Waits:
         before = self.since.pop(id, None)
         if before is not None and now > before[0]:
             waits, cause = record.waits, before[1]
+            if self.awaits_round and cause not in UNPLANNED:
+                cause = CODES[ROUND]
             waits[cause] = waits.get(cause, 0.0) + now - before[0]

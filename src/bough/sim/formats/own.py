@@ -19,7 +19,7 @@ import msgspec
 from bough.core.model import JobSpec
 from bough.core.speedup import Curve
 from bough.errors import InputError
-from bough.sim.formats.rows import DEVICES_MAX, SECONDS_MAX, BadRow, Collector
+from bough.sim.formats.rows import DEVICES_MAX, SECONDS_MAX, BadRow, Collector, shown
 from bough.sim.trace import Reading, Source, Trace, TraceJob
 
 VERSION = 1
@@ -74,9 +74,33 @@ def read(source: Source, reading: Reading) -> Trace:
             collector.bad(number, bad.what, bad.field)
         except UNREADABLE as error:
             collector.bad(number, str(error))
+    endless = endless_waits(collector.jobs)
+    if endless:
+        collector.notes.append(endless)
     kind, epoch, name = (first.kind, first.epoch, first.name) if first else ("", 0.0, "")
     trace = collector.trace("bough", reading.kind or kind, epoch)
     return msgspec.structs.replace(trace, name=name) if name else trace
+
+
+def endless_waits(jobs: list[TraceJob]) -> str:
+    """Which jobs come after one that is not there, or after themselves; ids are what counts."""
+    waiting = {job.id: {a.job for a in job.spec.after} for job in jobs if job.spec.after}
+    ends = {job.id for job in jobs} - waiting.keys()
+    earlier = len(jobs)
+    while len(waiting) < earlier:
+        earlier = len(waiting)
+        left: dict[str, set[str]] = {}
+        for id, before in waiting.items():
+            if before <= ends:
+                ends.add(id)
+            else:
+                left[id] = before
+        waiting = left
+    if not waiting:
+        return ""
+    count, (id, before) = len(waiting), next(iter(waiting.items()))
+    first = f"{shown(id)} comes after {shown(min(before - ends))}"
+    return f"{count:,} {'job waits' if count == 1 else 'jobs wait'} for ever: {first}"
 
 
 def read_first(collector: Collector, lines: list[str]) -> tuple[First | None, dict[str, Curve]]:
@@ -127,10 +151,17 @@ def job_of(collector: Collector, line: Line, curves: dict[str, Curve]) -> TraceJ
         submit=line.submit,
         seconds=line.seconds,
         devices=line.devices,
-        spec=line.spec,
+        spec=elastic(collector, line.spec),
         curve=curve,
         fails_at=line.fails_at,
     )
+
+
+def elastic(collector: Collector, spec: JobSpec) -> JobSpec:
+    """The job as it asks, or on 1 to as many devices as jobs are to run on; gangs stay as is."""
+    if not collector.reading.elastic_limit or spec.roles:
+        return spec
+    return msgspec.structs.replace(spec, devices=collector.range(spec.devices.max))
 
 
 def write_trace(trace: Trace, path: str | Path) -> None:
