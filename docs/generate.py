@@ -1,4 +1,4 @@
-"""Write docs/policies from the policy classes, so that pages and code cannot disagree.
+"""Write the pages that come from the code, so that pages and code cannot disagree.
 
 python docs/generate.py           writes the pages
 python docs/generate.py --check   names the pages that are out of date, and exits with 1
@@ -6,169 +6,45 @@ python docs/generate.py --check   names the pages that are out of date, and exit
 
 from __future__ import annotations
 
-import ast
-import inspect
-import re
 import sys
-import textwrap
 from pathlib import Path
-from typing import NamedTuple
 
-import msgspec
+import commandpages
+import policypages
+import recordpages
 
-from bough.core.policy import Policy
-from bough.policies import builtin
-
-ROOT = Path(__file__).parent.parent
-PAGES = ROOT / "docs" / "policies"
-NOTICE = (
-    "<!-- Written by docs/generate.py from {source}; change that file, then run `make docs`. -->"
-)
-LABEL = re.compile(r"([A-Z][a-z]+:) ")
-
-
-class Knob(NamedTuple):
-    """One field of a policy, as its row of the table."""
-
-    name: str
-    type: str
-    default: str
-    meaning: str
+DOCS = Path(__file__).parent
 
 
 def pages() -> dict[str, str]:
-    """Every page by its file name."""
-    policies = dict(sorted(builtin().items()))
-    written = {f"{name}.md": page(name, policy) for name, policy in policies.items()}
-    return {"index.md": index(policies), **written}
-
-
-def index(policies: dict[str, type[Policy]]) -> str:
-    rows = [f"| [{name}]({name}.md) | {summary(policy)} |" for name, policy in policies.items()]
-    text = """
-        {notice}
-
-        # Policies
-
-        A policy says how many devices each job has now; the tree of the cluster says where. Each
-        is one short file of `src/bough/policies`, and its fields are its knobs: set them with
-        `--policy 'NAME(KNOB=VALUE)'`. `bough policies show NAME` says the same.
-
-        | policy | what it decides |
-        |---|---|
-        """
-    notice = NOTICE.format(source="src/bough/policies")
-    return textwrap.dedent(text).strip().format(notice=notice) + "\n" + "\n".join(rows) + "\n"
-
-
-def page(name: str, policy: type[Policy]) -> str:
-    source = source_of(policy)
-    lines = [
-        NOTICE.format(source=source),
-        "",
-        f"# {name}",
-        "",
-        *docstring(policy),
-        "",
-        "## Knobs",
-        "",
-    ]
-    table = knobs(policy)
-    if table:
-        lines += ["| knob | type | default | meaning |", "|---|---|---|---|"]
-        lines += [f"| `{k.name}` | `{k.type}` | `{k.default}` | {k.meaning} |" for k in table]
-    else:
-        lines += ["None."]
-    lines += ["", f"Source: [`{source}`](../../{source})"]
-    return "\n".join(lines) + "\n"
-
-
-def source_of(policy: type[Policy]) -> str:
-    return Path(inspect.getfile(policy)).resolve().relative_to(ROOT).as_posix()
-
-
-def docstring(policy: type[Policy]) -> list[str]:
-    """Its lines, those that start with a label ("Citation: …") made items of a list."""
-    lines: list[str] = []
-    in_item = False
-    for line in inspect.cleandoc(policy.__doc__ or "").splitlines():
-        label = LABEL.match(line)
-        in_item = bool(label) or (in_item and bool(line))
-        if label:
-            lines.append(f"- **{label[1]}** {line[label.end() :]}")
-        else:
-            lines.append(f"  {line}" if in_item else line)
-    return lines
-
-
-def summary(policy: type[Policy]) -> str:
-    """The first paragraph of the docstring, on one line."""
-    return inspect.cleandoc(policy.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
-
-
-def knobs(policy: type[Policy]) -> list[Knob]:
-    """The fields in order, each with the `#:` lines above it."""
-    declared: dict[str, tuple[str, str]] = {}
-    for owner in reversed(policy.__mro__):
-        if issubclass(owner, Policy):
-            declared |= declarations(owner)
-    return [
-        Knob(
-            name=field.name,
-            type=declared[field.name][0].replace("|", r"\|"),
-            default=default_of(field).replace("|", r"\|"),
-            meaning=declared[field.name][1].replace("|", r"\|"),
-        )
-        for field in msgspec.structs.fields(policy)
-    ]
-
-
-def declarations(owner: type) -> dict[str, tuple[str, str]]:
-    """Of every field written in this class: its type as written, and its comment."""
-    source = textwrap.dedent(inspect.getsource(owner))
-    lines = source.splitlines()
-    found = {}
-    for node in ast.parse(source).body[0].body:  # type: ignore[attr-defined]
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            found[node.target.id] = (
-                ast.unparse(node.annotation),
-                comment_above(lines, node.lineno),
-            )
-    return found
-
-
-def comment_above(lines: list[str], lineno: int) -> str:
-    words: list[str] = []
-    for line in reversed(lines[: lineno - 1]):
-        if not line.strip().startswith("#:"):
-            break
-        words.insert(0, line.strip().removeprefix("#:").strip())
-    return " ".join(words)
-
-
-def default_of(field: msgspec.structs.FieldInfo) -> str:
-    if field.default is not msgspec.NODEFAULT:
-        return repr(field.default)
-    if field.default_factory is not msgspec.NODEFAULT:
-        return repr(field.default_factory())
-    return "required"
+    """Every page that is written here, by its place in docs."""
+    return {
+        **policypages.pages(),
+        "commands.md": commandpages.page(),
+        "json.md": recordpages.page(),
+    }
 
 
 def main(arguments: list[str]) -> int:
     wanted = pages()
-    present = {path.name: path.read_text(encoding="utf-8") for path in PAGES.glob("*.md")}
+    there = [DOCS / name for name in wanted] + [*(DOCS / "policies").glob("*.md")]
+    present = {
+        path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
+        for path in there
+        if path.exists()
+    }
     changed = [name for name, text in wanted.items() if present.get(name) != text]
     left_over = sorted(present.keys() - wanted.keys())
     if "--check" in arguments:
         for name in changed + left_over:
-            print(f"docs/policies/{name} is out of date: run `make docs`", file=sys.stderr)
+            print(f"docs/{name} is out of date: run `make docs`", file=sys.stderr)
         return 1 if changed or left_over else 0
-    PAGES.mkdir(exist_ok=True)
     for name in changed:
-        (PAGES / name).write_text(wanted[name], encoding="utf-8")
+        (DOCS / name).parent.mkdir(exist_ok=True)
+        (DOCS / name).write_text(wanted[name], encoding="utf-8")
     for name in left_over:
-        (PAGES / name).unlink()
-    print(f"docs/policies: {len(changed)} written, {len(left_over)} removed, {len(wanted)} in all")
+        (DOCS / name).unlink()
+    print(f"docs: {len(changed)} written, {len(left_over)} removed, {len(wanted)} in all")
     return 0
 
 

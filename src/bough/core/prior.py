@@ -145,7 +145,7 @@ class Prior:
     def restore(self, state: object) -> None:
         """Know what `state()` knew, also after a way through JSON or MessagePack."""
         known = state if isinstance(state, Learnt) else msgspec.convert(state, Learnt)
-        self.seconds = {(model, user): mean for model, user, mean in known.seconds}
-        self.exponents = {model: mean for model, _, mean in known.exponents}
+        self.seconds = {(model, user): copy(mean) for model, user, mean in known.seconds}
+        self.exponents = {model: copy(mean) for model, _, mean in known.exponents}
         self.used = deque(known.used, HISTORY_MAX)
         self._sorted = None

@@ -136,17 +136,19 @@ class Scheduler:
         """Why this command was given; to be asked before the next events are handled."""
         return reason_for(self.state, command)
 
-    def fork(self) -> Scheduler:
+    def picture(self) -> snapshot.Image:
+        """What it knows now, for as many forks as one likes."""
+        # How jobs ended is many, and never changes: forks take it over as it is.
+        return snapshot.picture(self.state, self._plan_wake_at, past=False)
+
+    def fork(self, picture: snapshot.Image | None = None) -> Scheduler:
         """An equal one that shares nothing that changes with this one."""
         state = self.state
         other = Scheduler(
             self.policy, state.topology.blank(), speedups=state.speedups.twin(),
             settings=self.settings,
         )  # fmt: skip
-        # How jobs ended is many, and never changes: it is not written and read for this.
-        other._plan_wake_at = snapshot.restore(
-            other.state, snapshot.encode(state, self._plan_wake_at, past=False)
-        )
+        other._plan_wake_at = snapshot.follow(other.state, picture or self.picture())
         other.state.ended, other.state.farewells = state.ended.copy(), state.farewells.twin()
         other.wake_at = other._next_wake()
         return other

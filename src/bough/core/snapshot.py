@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from copy import copy
 from typing import Any
 
 import msgspec
@@ -83,8 +84,13 @@ class Image(msgspec.Struct, frozen=True):
     prior: Any
 
 
-def encode(state: State, plan_wake_at: float, past: bool = True) -> bytes:
-    """Freeze; without the `past`, how jobs ended is left out."""
+def encode(state: State, plan_wake_at: float) -> bytes:
+    """Freeze."""
+    return msgspec.msgpack.encode(picture(state, plan_wake_at))
+
+
+def picture(state: State, plan_wake_at: float, past: bool = True) -> Image:
+    """The state as plain data; without the `past`, how jobs ended is left out."""
     place = state.topology.place
     table = state.table
     ints = table.wi[:, : table.n].copy()
@@ -105,7 +111,7 @@ def encode(state: State, plan_wake_at: float, past: bool = True) -> bytes:
         NodeImage(b.node, b.down, b.drained, tuple(sorted(b.unhealthy.items())))
         for b in state.nodes.values()
     )
-    image = Image(
+    return Image(
         VERSION, state.now, plan_wake_at, state.next_serial, state.replan, state.special_causes,
         state.refused, tuple(state.topology.kinds), nodes, jobs, tuple(state.pending),
         image_of(state.ended, state.farewells) if past else PastImage({}),
@@ -113,12 +119,15 @@ def encode(state: State, plan_wake_at: float, past: bool = True) -> bytes:
         tuple(state.locks), tuple(state.limits), state.queues.state(),
         state.speedups.prior.state(),
     )  # fmt: skip
-    return msgspec.msgpack.encode(image)
 
 
 def restore(state: State, data: bytes) -> float:
     """Thaw into an empty state; returns when the plan ages."""
-    image = msgspec.msgpack.decode(data, type=Image)
+    return follow(state, msgspec.msgpack.decode(data, type=Image))
+
+
+def follow(state: State, image: Image) -> float:
+    """Let an empty state become what the picture shows, and share nothing that changes with it."""
     if image.version != VERSION:
         raise ValueError(f"snapshot of version {image.version}, this program reads {VERSION}")
     assert not state.nodes, "only an empty scheduler can be restored"
@@ -168,7 +177,7 @@ def _restore_job(state: State, image: JobImage) -> None:
     job.failures, job.held_by_user = image.failures, image.held_by_user
     job.ends_as, job.waits_for = image.ends_as, set(image.waits_for)
     job.lost_to, job.lost_by, job.told_at = image.lost_to, image.lost_by, image.told_at
-    job.trouble = image.trouble
+    job.trouble = copy(image.trouble)
     if job.trouble is not None and job.trouble.again_at > state.now:
         heapq.heappush(state.backoffs, (job.trouble.again_at, job.serial))
     job.begins, job.leaves = image.begins, image.leaves
@@ -183,7 +192,7 @@ def _restore_job(state: State, image: JobImage) -> None:
     wi[CLS, row] = state.class_for(job.spec, int(wi[POOL, row]))
     if image.rates is not None:
         fit = state.fits[job.serial] = OnlineFit(state.curve_for(job.spec, int(wi[POOL, row])))
-        fit.seen = dict(image.rates)
+        fit.seen = {size: copy(mean) for size, mean in image.rates.items()}
         adopt(state, job, row)
     state.unready += int(not wi[READY, row])
     state.musts += int(wi[MUST, row])

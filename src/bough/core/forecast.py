@@ -1,0 +1,119 @@
+"""When jobs will begin and end, and with what they get there: told as intervals, not as points.
+
+Each answer comes from several versions of what is to come (versions.py). The same versions are
+run for everything that is compared, so what differs is what was changed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+from bough.core import model as m
+from bough.core.scheduler import Scheduler
+from bough.core.snapshot import Image
+from bough.core.versions import CERTAIN, Doubt, Fate, Version
+
+VERSIONS: Final = 20
+#: Nobody is followed further than this.
+HORIZON_SECONDS: Final = 30 * 86_400.0
+HOUR_SECONDS: Final = 3600.0
+#: Changes what is there before it is run forward.
+Change = Callable[[Version], None]
+
+
+class Interval(m.Frozen, frozen=True):
+    """In one version of ten it is less than p10, in half of them less than p50, …"""
+
+    p10: float
+    p50: float
+    p90: float
+
+
+class Outlook(m.Frozen, frozen=True):
+    """What is to be expected of one job."""
+
+    #: Moments; infinite where that many versions do not come to it within the horizon.
+    begins: Interval
+    ends: Interval
+    device_hours: Interval
+    #: Part of the versions in which it is done, and (if it has a deadline) in time.
+    done: float
+    in_time: float | None = None
+    #: How often it is parked on the way, on average.
+    parks: float = 0.0
+
+
+def unfold(
+    scheduler: Scheduler,
+    watched: Collection[str],
+    doubt: Doubt = CERTAIN,
+    *,
+    versions: int = VERSIONS,
+    horizon: float = HORIZON_SECONDS,
+    change: Change | None = None,
+    picture: Image | None = None,
+) -> list[dict[str, Fate]]:
+    """The fates of all jobs in each version; those of the watched are followed to their end."""
+    until = scheduler.state.now + horizon
+    picture = picture or scheduler.picture()
+    found = []
+    for number in range(versions):
+        version = Version(scheduler, doubt, number, versions, picture)
+        if change is not None:
+            change(version)
+        version.run(watched, until)
+        found.append(version.fates)
+    return found
+
+
+def outlook(fates: Sequence[Fate], deadline: float = m.INFINITY) -> Outlook:
+    """One job's fates in all versions, summed up."""
+    hours = [fate.device_seconds / HOUR_SECONDS for fate in fates]
+    done = [fate.how == "done" for fate in fates]
+    timely = [fate.how == "done" and fate.ends <= deadline for fate in fates]
+    return Outlook(
+        begins=interval([fate.begins for fate in fates]),
+        ends=interval([fate.ends if fate.how != "rejected" else m.INFINITY for fate in fates]),
+        device_hours=interval(hours),
+        done=sum(done) / len(fates),
+        in_time=None if deadline == m.INFINITY else sum(timely) / len(fates),
+        parks=sum(fate.parks for fate in fates) / len(fates),
+    )
+
+
+def outlooks(
+    scheduler: Scheduler,
+    ids: Collection[str],
+    doubt: Doubt = CERTAIN,
+    *,
+    versions: int = VERSIONS,
+    horizon: float = HORIZON_SECONDS,
+) -> dict[str, Outlook]:
+    """What is to be expected of live jobs."""
+    state = scheduler.state
+    ids = [id for id in ids if id in state.jobs]
+    found = unfold(scheduler, ids, doubt, versions=versions, horizon=horizon)
+    return {
+        id: outlook(
+            [fates[id] for fates in found],
+            float(state.table.deadline[state.table.row(state.jobs[id])]),
+        )
+        for id in ids
+    }
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """Of a few numbers, some of which may be infinite."""
+    ordered = sorted(values)
+    return Interval(p10=part(ordered, 0.1), p50=part(ordered, 0.5), p90=part(ordered, 0.9))
+
+
+def part(ordered: Sequence[float], share: float) -> float:
+    """The number that so many of them are below; each stands for an equal part of what may be."""
+    at = min(max(share * len(ordered) - 0.5, 0.0), len(ordered) - 1.0)
+    low, high = ordered[math.floor(at)], ordered[math.ceil(at)]
+    if low == high or high == m.INFINITY:
+        return high if at > math.floor(at) else low
+    return low + (high - low) * (at - math.floor(at))
