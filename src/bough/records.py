@@ -21,9 +21,9 @@ MIB = 1 << 20
 class Recipe(Frozen, frozen=True):
     """How to run what a JobSpec asks for. Its owner's alone: it never appears in events."""
 
-    argv: tuple[str, ...] = ()
-    cwd: str = ""
-    env: dict[str, str] = msgspec.field(default_factory=dict)
+    argv: tuple[str, ...] = ()  #: The words of its command.
+    cwd: str = ""  #: Folder it runs in.
+    env: dict[str, str] = msgspec.field(default_factory=dict)  #: Its environment.
     #: One process for each device, or one that sees all of them.
     launch: Literal["each", "one"] = "each"
     #: From the polite signal to the one that cannot be ignored.
@@ -86,15 +86,15 @@ class Launch(Frozen, frozen=True):
 class WorkerEnd(Frozen, frozen=True):
     """How one worker ended."""
 
-    rank: int
-    role: str
+    rank: int  #: Its number among all workers.
+    role: str  #: `worker`, or as the job file calls it.
     #: As a shell tells it: 128 + the number of the signal that killed it.
     code: int
-    signal: int = 0
-    cpu_seconds: float = 0.0
-    memory_max_bytes: int = 0
-    started_at: float = 0.0
-    ended_at: float = 0.0
+    signal: int = 0  #: That killed it; 0: none did.
+    cpu_seconds: float = 0.0  #: CPU time it took.
+    memory_max_bytes: int = 0  #: Most memory it had.
+    started_at: float = 0.0  #: When.
+    ended_at: float = 0.0  #: When.
 
 
 class Ending(Frozen, frozen=True):
@@ -111,37 +111,36 @@ class Ending(Frozen, frozen=True):
 class JobRecord(Frozen, frozen=True):
     """A job as the API shows it."""
 
-    id: str
-    name: str
-    user: str
-    queue: str
-    state: State
-    #: Devices it holds now, sizes it accepts, and where it is.
-    devices: int
-    sizes: tuple[int, ...]
-    place: Place
-    epoch: int
-    priority: int
-    submitted: float
-    reason: Reason
-    began: float | None = None
-    ended: float | None = None
+    id: str  #: Its number; of an array, with its index: `12.3`.
+    name: str  #: As the user called it, or the script it runs.
+    user: str  #: Whose it is.
+    queue: str  #: Which pays for it.
+    state: State  #: Where it is in its life.
+    devices: int  #: It holds now.
+    sizes: tuple[int, ...]  #: Numbers of devices it accepts.
+    place: Place  #: The devices it holds: node by node, with their numbers.
+    epoch: int  #: Its attempts so far.
+    priority: int  #: Higher goes first.
+    submitted: float  #: When.
+    reason: Reason  #: Why it is as it is.
+    began: float | None = None  #: When it first ran.
+    ended: float | None = None  #: When it was over.
     #: Exit code of the job as a whole.
     code: int | None = None
-    deadline: float | None = None
+    deadline: float | None = None  #: When it should be done.
     #: None where the reader may not see it.
     command: tuple[str, ...] | None = None
-    after: tuple[str, ...] = ()
-    array_of: str = ""
-    retries: int = 0
-    failures: int = 0
-    device_seconds: float = 0.0
+    after: tuple[str, ...] = ()  #: Jobs it waits for.
+    array_of: str = ""  #: Name of the array it belongs to.
+    retries: int = 0  #: Tries it has after failing by its own fault.
+    failures: int = 0  #: How often it failed by its own fault.
+    device_seconds: float = 0.0  #: It used so far.
     #: A user parked it.
     held: bool = False
+    #: Guaranteed: it was taken on with its deadline.
     service: Literal["guaranteed", "best-effort"] = "best-effort"
-    #: Part of the work that is done, and seconds until the rest is; None: nobody knows.
-    progress: float | None = None
-    eta_seconds: float | None = None
+    progress: float | None = None  #: Part of the work that is done; None: nobody knows.
+    eta_seconds: float | None = None  #: Until the rest is done; None: nobody knows.
     #: The job that this one repeats.
     retry_of: str = ""
 
@@ -149,17 +148,18 @@ class JobRecord(Frozen, frozen=True):
 class DeviceRecord(Frozen, frozen=True):
     """A device as the API shows it."""
 
-    node: str
-    kind: str
-    index: int
+    node: str  #: The machine it is in.
+    kind: str  #: Short name of its model: `h100`, `a100`, `cpu`.
+    index: int  #: Its number on that machine.
+    #: Taken: somebody who is not of bough uses it.
     state: Literal["free", "held", "taken", "unhealthy", "drained"]
-    job: str = ""
+    job: str = ""  #: The job that holds it.
     #: Who has taken it, or what ails it.
     note: str = ""
-    memory_bytes: int | None = None
-    temperature: float | None = None
-    watts: float | None = None
-    memory_used_bytes: int | None = None
+    memory_bytes: int | None = None  #: All of its memory.
+    temperature: float | None = None  #: Degrees Celsius.
+    watts: float | None = None  #: Power it draws.
+    memory_used_bytes: int | None = None  #: Of its memory, by anybody.
     #: Part of the time it was busy lately.
     utilisation: float | None = None
     #: Whose job holds it.
@@ -173,7 +173,7 @@ class DeviceRecord(Frozen, frozen=True):
 class JobPage(Frozen, frozen=True):
     """Some jobs, the latest first."""
 
-    jobs: tuple[JobRecord, ...] = ()
+    jobs: tuple[JobRecord, ...] = ()  #: Those of this page.
     #: What to ask for as `before` to see older ones; empty: there are none.
     next: str = ""
 
@@ -181,26 +181,26 @@ class JobPage(Frozen, frozen=True):
 class Attempt(Frozen, frozen=True):
     """One epoch of a job."""
 
-    epoch: int
-    place: Place = ()
-    began: float | None = None
-    ended: float | None = None
+    epoch: int  #: Its number, from 1.
+    place: Place = ()  #: Devices it held.
+    began: float | None = None  #: When its processes ran.
+    ended: float | None = None  #: When they were gone.
     #: done, failed, stopped or lost; empty: it goes on.
     how: str = ""
-    code: int | None = None
+    code: int | None = None  #: Exit code.
     #: In words, what ended it.
     note: str = ""
-    workers: tuple[WorkerEnd, ...] = ()
+    workers: tuple[WorkerEnd, ...] = ()  #: How each process ended.
 
 
 class JobDetail(Frozen, frozen=True):
     """All there is to see of one job."""
 
-    job: JobRecord
-    spec: JobSpec
+    job: JobRecord  #: As listings have it.
+    spec: JobSpec  #: What was asked for.
     #: None where the reader may not see it; secrets in its environment never show.
     recipe: Recipe | None = None
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[Attempt, ...] = ()  #: Each time it was started, the last hundred.
     #: Devices it held, from each moment on.
     sizes: tuple[tuple[float, int], ...] = ()
 
@@ -208,34 +208,34 @@ class JobDetail(Frozen, frozen=True):
 class Decision(Frozen, frozen=True):
     """One command, and why it was given."""
 
-    seq: int
-    step: int
-    at: float
-    job: str
-    command: Literal["start", "resize", "stop", "park", "ended"]
-    devices: int = 0
-    reason: Reason | None = None
+    seq: int  #: Entry of the journal.
+    step: int  #: Decisions of one step were made together.
+    at: float  #: When.
+    job: str  #: About which job.
+    command: Literal["start", "resize", "stop", "park", "ended"]  #: What was to be done.
+    devices: int = 0  #: It has from then on.
+    reason: Reason | None = None  #: Why.
 
 
 class Receipt(Frozen, frozen=True):
     """What became of a job, and what it took."""
 
-    job: str
-    state: State
-    submitted: float
-    began: float | None = None
-    ended: float | None = None
-    waited_seconds: float = 0.0
+    job: str  #: Its number.
+    state: State  #: How it ended, or is.
+    submitted: float  #: When.
+    began: float | None = None  #: When it first ran.
+    ended: float | None = None  #: When it was over.
+    waited_seconds: float = 0.0  #: Without devices.
     #: Seconds of waiting by the code of their reason.
     waits: dict[str, float] = msgspec.field(default_factory=dict)
-    ran_seconds: float = 0.0
-    device_seconds: float = 0.0
+    ran_seconds: float = 0.0  #: With devices.
+    device_seconds: float = 0.0  #: It used.
     #: Of work that a failure took along.
     lost_device_seconds: float = 0.0
-    starts: int = 0
-    resizes: int = 0
-    parks: int = 0
-    failures: int = 0
+    starts: int = 0  #: Times it was started.
+    resizes: int = 0  #: Times it was given more, fewer or other devices.
+    parks: int = 0  #: Times it left its devices for others, or as a user wished.
+    failures: int = 0  #: Times it failed by its own fault.
     #: None: nothing measured it.
     energy_kwh: float | None = None
 
@@ -243,12 +243,11 @@ class Receipt(Frozen, frozen=True):
 class QueueRecord(Frozen, frozen=True):
     """A queue as the API shows it."""
 
-    queue: Queue
-    #: Devices its jobs and those below it hold, and what it may count on now.
-    used: int = 0
-    entitled: int = 0
-    running: int = 0
-    waiting: int = 0
+    queue: Queue  #: As it was made.
+    used: int = 0  #: Devices its jobs and those below it hold.
+    entitled: int = 0  #: Devices it may count on now.
+    running: int = 0  #: Jobs that hold devices.
+    waiting: int = 0  #: Jobs that hold none.
     #: Past use in device-hours, decayed.
     history_device_hours: float = 0.0
     #: None: without end.
@@ -258,40 +257,40 @@ class QueueRecord(Frozen, frozen=True):
 class UserRecord(Frozen, frozen=True):
     """What one user has here now, and has had."""
 
-    user: str
-    running: int = 0
-    waiting: int = 0
-    devices: int = 0
-    device_hours: float = 0.0
+    user: str  #: Account name.
+    running: int = 0  #: Jobs that hold devices.
+    waiting: int = 0  #: Jobs that hold none.
+    devices: int = 0  #: Held now.
+    device_hours: float = 0.0  #: Used so far.
 
 
 class UsageRow(Frozen, frozen=True):
     """What a user, a queue or a job used in some time."""
 
-    who: str
-    jobs: int = 0
-    device_hours: float = 0.0
-    waited_hours: float = 0.0
-    failed: int = 0
-    energy_kwh: float | None = None
+    who: str  #: User, queue or job.
+    jobs: int = 0  #: With some part in that time.
+    device_hours: float = 0.0  #: Used in it.
+    waited_hours: float = 0.0  #: Of jobs without devices.
+    failed: int = 0  #: Jobs that failed in it.
+    energy_kwh: float | None = None  #: None: nothing measured it.
 
 
 class StatusRecord(Frozen, frozen=True):
     """How the daemon is."""
 
-    version: str
-    pid: int
-    since: float
-    home: str
-    system: bool = False
-    policy: str = ""
-    devices: int = 0
-    free: int = 0
-    taken: int = 0
-    unhealthy: int = 0
-    running: int = 0
-    waiting: int = 0
-    ended: int = 0
+    version: str  #: Of bough.
+    pid: int  #: Its process.
+    since: float  #: When it started.
+    home: str  #: Where it keeps what must survive.
+    system: bool = False  #: It serves all users of the machine.
+    policy: str = ""  #: Who gets how many devices.
+    devices: int = 0  #: All.
+    free: int = 0  #: Devices nobody uses.
+    taken: int = 0  #: Devices others use.
+    unhealthy: int = 0  #: Devices that do not work, or may not be used.
+    running: int = 0  #: Jobs that hold devices.
+    waiting: int = 0  #: Jobs that hold none.
+    ended: int = 0  #: Jobs that are over.
     #: Last entry of the journal.
     seq: int = 0
     #: Address it also listens at, if it does.
@@ -315,12 +314,12 @@ class Config(Frozen, frozen=True):
 
     #: With its knobs, as `bough policies` writes them: `las(promote=2h)`.
     policy: str = "fair"
-    locality_seconds: float = 180.0
-    damp_seconds: float = 0.0
-    moving_share: float = 0.1
-    #: Wait before a job that failed is tried again, doubled each time; and the longest.
+    locality_seconds: float = 180.0  #: Longest wait for devices close together.
+    damp_seconds: float = 0.0  #: A job does not grow again within this time.
+    moving_share: float = 0.1  #: Most of its time that a job spends on changing size.
+    #: Wait before a job that failed is tried again, doubled each time.
     backoff_seconds: float = 1.0
-    backoff_max_seconds: float = 300.0
+    backoff_max_seconds: float = 300.0  #: The longest such wait.
     #: Entries of the journal are kept so long; jobs stay.
     keep_days: float = 30.0
     #: Who may act for all, besides root.
@@ -343,53 +342,52 @@ class ConfigChange(Frozen, frozen=True):
 class TokenRecord(Frozen, frozen=True):
     """A token as the API shows it."""
 
-    name: str
-    user: str
-    scopes: tuple[str, ...]
-    created: float
-    expires: float | None = None
+    name: str  #: Its name.
+    user: str  #: Whom it speaks for.
+    scopes: tuple[str, ...]  #: What it allows: read, submit, manage, admin.
+    created: float  #: When.
+    expires: float | None = None  #: When; None: never.
 
 
 class NewToken(Frozen, frozen=True):
     """A token that was just made: its secret is shown this once."""
 
-    token: TokenRecord
-    secret: str
+    token: TokenRecord  #: What is known of it.
+    secret: str  #: What a client sends.
 
 
 class LogChunk(Frozen, frozen=True):
     """Some whole lines of one worker's log."""
 
-    attempt: int
-    role: str
-    rank: int
+    attempt: int  #: Of the job.
+    role: str  #: Of the worker.
+    rank: int  #: Of the worker.
     #: Where in the worker's log they begin, in bytes.
     at: int
-    text: str
+    text: str  #: The lines.
 
 
 class LogEnd(Frozen, frozen=True):
     """The job is over: nothing more will be logged."""
 
-    end: State
-    code: int | None = None
+    end: State  #: How it ended.
+    code: int | None = None  #: Its exit code.
 
 
 class Problem(Frozen, frozen=True):
     """An error as the API tells it (RFC 9457)."""
 
-    title: str
-    status: int
-    detail: str = ""
-    type: str = "about:blank"
+    title: str  #: Of its status.
+    status: int  #: Of HTTP.
+    detail: str = ""  #: What went wrong, in a sentence.
+    type: str = "about:blank"  #: Always the same.
     #: Word for programs: input, not-found, forbidden, conflict, too-many, full.
     code: str = ""
-    #: Of an InputError: where, and how to put it right.
-    file: str = ""
-    line: int | None = None
-    field: str = ""
-    hint: str = ""
-    retry_after_seconds: float | None = None
+    file: str = ""  #: Of a mistake in what was sent: where it is.
+    line: int | None = None  #: In that file.
+    field: str = ""  #: Name of what is wrong.
+    hint: str = ""  #: How to put it right.
+    retry_after_seconds: float | None = None  #: Ask again then.
 
 
 class Submission(Frozen, frozen=True):

@@ -10,7 +10,7 @@ class Finding(NamedTuple):
 
     #: What was looked at.
     about: str
-    verdict: Literal["ok", "warn", "fail"]
+    verdict: Literal["ok", "warn", "fail"]  #: It works, could be better, or is broken.
     #: What was seen.
     text: str
     #: How to put it right; empty where there is nothing to be done.

@@ -44,7 +44,7 @@ def up(foreground: bool, detached: bool, install: bool, as_json: bool, **given: 
     """Start the daemon of this machine, unless it runs.
 
     \b
-    bough up                          for yourself, with the devices that are found
+    bough up                          for yourself, with all devices found
     bough up --devices cpu:8          with eight CPU slots
     bough up --listen 0.0.0.0:8470    for other machines, too
     sudo bough up --system            for all users of this machine

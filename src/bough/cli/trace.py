@@ -138,7 +138,7 @@ def generate(jobs: int, devices: int, load: float, elastic: float, **given: Any)
     """Draw a trace from a seed, at a load that the devices would see.
 
     \b
-    bough trace generate --jobs 1000 --devices 64 --load 0.9 --elastic 0.5 --seed 1 --out t.jsonl
+    bough trace generate --jobs 1000 --devices 64 --load 0.9 --out t.jsonl
     """
     from bough.sim import synthetic
     from bough.sim.formats.own import write_trace
