@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from bough.errors import BoughError, InputError
+from bough.errors import BoughError, ForbiddenError, InputError
 from bough.home import home
 
 #: What a job that calls a function runs, before the name of its spool.
@@ -81,10 +81,18 @@ def outcome_of(spool: Path, job: str, attempts: Sequence[int], failed: bool) -> 
             int(path.name.rpartition("-")[2]): path for path in spool.glob(f"{job}-{attempt}-*")
         }
         for rank in sorted(found):
-            outcome = Outcome(*pickle.loads(found[rank].read_bytes()))
+            outcome = Outcome(*pickle.loads(_own(found[rank])))
             if bool(outcome.trace) == failed:
                 return outcome
     return None
+
+
+def _own(path: Path) -> bytes:
+    """To unpickle is to run what is in it: nobody runs what another user left there."""
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_uid != os.geteuid():
+            raise ForbiddenError(f"{path} is another user's, who alone may have what it returned.")
+        return file.read()
 
 
 def unpacked(outcome: Outcome) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -67,7 +68,8 @@ def socket_path(home: Path) -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     room = Path(runtime) if runtime else Path(tempfile.gettempdir()) / f"bough-{os.getuid()}"
     room.mkdir(mode=0o700, parents=True, exist_ok=True)
-    owner = room.stat()
-    if owner.st_uid != os.getuid() or owner.st_mode & 0o077:
+    # In a directory of everybody's, a link that leads to ours could lead elsewhere later.
+    owner = room.stat() if runtime else room.lstat()
+    if not stat.S_ISDIR(owner.st_mode) or owner.st_uid != os.getuid() or owner.st_mode & 0o077:
         raise PermissionError(0, "must belong to you alone", str(room))
     return room / f"{hashlib.sha256(os.fsencode(home)).hexdigest()[:16]}.sock"

@@ -364,6 +364,7 @@ SIMPLE: Final[dict[str, tuple[str, Callable[[Field], Any]]]] = {
     "user": ("user", Field.label),
     "queue": ("queue", Field.label),
     "priority": ("priority", lambda field: field.whole(-1_000_000, 1_000_000)),
+    "weight": ("weight", lambda field: field.number(above=True)),
     "deadline_after": ("deadline_after", _positive_duration),
     "service": ("service", lambda field: field.choice(("guaranteed", "best-effort"))),
     "max_run": ("max_run_seconds", _positive_duration),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.cli.jobs import clear
 from tests.cli.terminal import Terminal
 from tests.daemons import Daemon
 
@@ -43,6 +44,13 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     daemon.start()
     yield daemon
     daemon.clear()
+
+
+@pytest.fixture
+def vacant(machine: Daemon) -> Iterator[None]:
+    """The test has all devices for itself, and leaves none of its jobs behind."""
+    yield
+    clear(machine)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the tests of the shim share: an attempt of their own."""
+"""What the tests of faults share: a shim's attempt, and daemons that may die, of their own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.faults.mortals import Nursery
+from tests.faults.victims import Victims
 from tests.faults.watched import WatchedAttempt
 
 
@@ -14,3 +16,18 @@ def attempt(tmp_path: Path) -> Iterator[WatchedAttempt]:
     attempt = WatchedAttempt(tmp_path)
     yield attempt
     attempt.close()
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    nursery = Nursery()
+    yield nursery
+    nursery.close()
+
+
+@pytest.fixture
+def victims(nursery: Nursery, tmp_path: Path) -> Iterator[Victims]:
+    """Jobs of a daemon that runs, with four slots."""
+    victims = Victims(nursery, tmp_path)
+    yield victims
+    victims.clear()

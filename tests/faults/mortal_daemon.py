@@ -2,7 +2,8 @@
 
 Imports once; then for each line of JSON on its input it forks one daemon, which says on the output
 that it is ready, and says itself when that is gone. Where each dies is told by numbers in a file
-that the test shares: as long as the first is 0, nothing is counted.
+that the test shares: as long as the first is 0, nothing is counted. The second is by how much
+somebody has set the machine's clock.
 
 A crossing is a call from Python into C that writes, sends, makes, renames, removes or starts
 something. Between two of them nothing reaches the disk, a client or another process.
@@ -26,8 +27,8 @@ from bough.server import daemon
 from bough.server.assembly import Wish
 from bough.server.daemon import Notice, Ways
 
-#: Of a doom's file: the number, then a word for where it died.
-DOOM_BYTES = 256
+#: Of a doom's file: two numbers, then a word for where it died.
+DOOM_BYTES, WORD_AT = 256, 16
 CROSSINGS = {
     "posix": {
         "open", "mkdir", "mkfifo", "rename", "replace", "link", "unlink", "write", "pwrite",
@@ -49,6 +50,7 @@ class Doom:
         with open(path, "r+b") as file:
             self._memory = mmap.mmap(file.fileno(), DOOM_BYTES)
         self._left = memoryview(self._memory)[:8].cast("q")
+        self.clock_set_by = memoryview(self._memory)[8:WORD_AT].cast("d")
 
     def begin(self) -> None:
         """From now on, here and in threads to come."""
@@ -64,7 +66,7 @@ class Doom:
         if not self._left[0]:
             code = frame.f_code
             place = f"{what.__name__} in {Path(code.co_filename).name}:{code.co_name}".encode()
-            self._memory[8 : 8 + len(place)] = place
+            self._memory[WORD_AT : WORD_AT + len(place)] = place
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -80,7 +82,7 @@ def live(order: dict[str, Any]) -> None:
     """One daemon's life."""
     doom = Doom(order["doom"])
     real = time.time
-    time.time = lambda: real() + order["wall_shift"]  # somebody has set the machine's clock
+    time.time = lambda: real() + doom.clock_set_by[0]
     doom.begin()
 
     def ready(notice: Notice) -> None:

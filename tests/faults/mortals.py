@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests.faults.mortal_daemon import DOOM_BYTES
+from tests.faults.mortal_daemon import DOOM_BYTES, WORD_AT
 from tests.faults.witness import PATIENCE_SECONDS
 
 from bough.client import Client
@@ -71,7 +71,6 @@ class Mortal:
         home.mkdir(mode=0o700)
         self.home = home.resolve()
         self.devices = f"cpu:{slots}"
-        self.wall_shift = 0.0
         self.pid = 0
         #: The crossing at which the next daemon dies while it takes over; 0: it does not.
         self.arm_again: Callable[[], int] = lambda: 0
@@ -83,6 +82,7 @@ class Mortal:
         with doom.open("r+b") as file:
             self._memory = mmap.mmap(file.fileno(), DOOM_BYTES)
         self._left = memoryview(self._memory)[:8].cast("q")
+        self._clock_set_by = memoryview(self._memory)[8:WORD_AT].cast("d")
 
     # ------------------------------------------------------------------ life and death
 
@@ -102,7 +102,6 @@ class Mortal:
                 home=str(self.home),
                 devices=self.devices,
                 doom=str(self.home / "doom"),
-                wall_shift=self.wall_shift,
             )
             word, number = self._nursery.heard()
             if word == "ready":
@@ -119,8 +118,13 @@ class Mortal:
 
     def _note_death(self, code: int) -> None:
         assert code == -signal.SIGKILL, f"it ended by itself, with code {code}"
-        self.deaths.append(self._memory[8:].rstrip(b"\0").decode() or "killed from outside")
-        self._memory[8:] = bytes(DOOM_BYTES - 8)
+        where = self._memory[WORD_AT:].rstrip(b"\0").decode()
+        self.deaths.append(where or "killed from outside")
+        self._memory[WORD_AT:] = bytes(DOOM_BYTES - WORD_AT)
+
+    def set_clock(self, by: float) -> None:
+        """Somebody sets the machine's clock, whether a daemon runs or not."""
+        self._clock_set_by[0] += by
 
     def kill(self) -> None:
         """From outside."""

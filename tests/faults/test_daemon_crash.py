@@ -236,13 +236,6 @@ class Rest(Operation):
         assert stage.log(job) == ["attemptbegins", "saved"]
 
 
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
-
-
 @pytest.fixture
 def stage(nursery: Nursery, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
     stage = Stage(nursery, tmp_path, len(request.node.name))

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from bough.policies import builtin
+from bough.policies.afs import Afs
 from bough.policies.backfill import Backfill
 from bough.policies.drf import Drf
 from bough.policies.edf import Edf
 from bough.policies.fair import Fair
 from bough.policies.fifo import Fifo
+from bough.policies.gandiva import Gandiva
 from bough.policies.greedy import Greedy
 from bough.policies.las import Las
 from bough.policies.max_min import MaxMin
+from bough.policies.optimus import Optimus
+from bough.policies.qssf import Qssf
 from bough.policies.srsf import Srsf
 from bough.policies.srtf import Srtf
+from bough.policies.tiresias import Tiresias
 from bough.testing.policies import PolicyContract
+
+
+class TestAfs(PolicyContract):
+    policies = (Afs(), Afs(blind=True))
+    drifts = True
 
 
 class TestBackfill(PolicyContract):
@@ -22,7 +32,7 @@ class TestBackfill(PolicyContract):
 
 
 class TestDrf(PolicyContract):
-    policies = (Drf(), Drf(among="queue"), Drf(preempt=True))
+    policies = (Drf(), Drf(preempt=True))
     at_wish = True
     passes_over = True
 
@@ -47,6 +57,11 @@ class TestFifoPassingOver(PolicyContract):
     passes_over = True
 
 
+class TestGandiva(PolicyContract):
+    policies = (Gandiva(), Gandiva(slice_seconds=1000.0))
+    passes_over = True
+
+
 class TestGreedy(PolicyContract):
     policies = (Greedy(), Greedy(weighted=True))
 
@@ -61,6 +76,22 @@ class TestMaxMin(PolicyContract):
     policies = (MaxMin(), MaxMin(weighted=True))
 
 
+class TestOptimus(PolicyContract):
+    policies = (Optimus(), Optimus(interval_seconds=60.0))
+    drifts = True
+
+
+class TestQssf(PolicyContract):
+    policies = (Qssf(), Qssf(estimates="given"))
+    at_wish = True
+
+
+class TestQssfPassingOver(PolicyContract):
+    policies = (Qssf(skip=True),)
+    at_wish = True
+    passes_over = True
+
+
 class TestSrsf(PolicyContract):
     policies = (Srsf(),)
     at_wish = True
@@ -71,6 +102,13 @@ class TestSrtf(PolicyContract):
     policies = (Srtf(),)
     at_wish = True
     passes_over = True
+
+
+class TestTiresias(PolicyContract):
+    policies = (Tiresias(), Tiresias(rule="las", promote=2.0))
+    at_wish = True
+    passes_over = True
+    drifts = True
 
 
 def test_every_policy_is_tested() -> None:

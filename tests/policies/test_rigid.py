@@ -130,9 +130,22 @@ class TestDrf:
         rows = [job(4, user=0, running=True), job(4, user=0, running=True), job(4, user=1)]
         assert granted(Drf(preempt=True), make_view(8, rows)).tolist() == [4, 0, 4]
 
-    def test_queues_can_be_evened_out_instead(self) -> None:
-        rows = [job(4, queue=0, user=0), job(4, queue=0, user=1), job(4, queue=1, user=0)]
-        assert granted(Drf(among="queue"), make_view(8, rows)).tolist() == [4, 0, 4]
+    def test_the_resource_that_a_user_takes_most_of_counts(self) -> None:
+        # The first user's devices come with four times their share of the CPUs.
+        rows = [job(1, user=0, takes=(4.0, 0.0)) for _ in range(4)]
+        rows += [job(1, user=1, takes=(0.0, 1.0)) for _ in range(6)]
+        assert granted(Drf(), make_view(5, rows)).tolist() == [1, 0, 0, 0, 1, 1, 1, 1, 0, 0]
+
+    def test_shares_are_summed_for_each_resource_before_the_largest_counts(self) -> None:
+        # Of what the second user's jobs take most of, each takes another thing: it holds 2, not 4.
+        rows = [
+            job(1, user=0, running=True, takes=(3.0, 0.0)),
+            job(1, user=1, running=True, takes=(2.0, 0.0)),
+            job(1, user=1, running=True, takes=(0.0, 2.0)),
+            job(1, user=0),
+            job(1, user=1),
+        ]
+        assert granted(Drf(), make_view(4, rows)).tolist() == [1, 1, 1, 0, 1]
 
 
 def test_long_lines_are_ordered_as_short_ones() -> None:

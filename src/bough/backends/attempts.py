@@ -176,11 +176,14 @@ def remains(directory: Path, facts: ShimFacts | None) -> list[processes.Process]
     """What still runs of an attempt whose shim was killed.
 
     Either it is in a worker's session (whose number cannot have been given out again while it is in
-    use), or it carries the attempt's name in its environment, wherever it went.
+    use), or it carries the attempt's name in its environment, wherever it went. Once a session is
+    over its number may be somebody else's: then it has another leader, and it is not ours.
     """
     if facts is None or facts.boot_id != processes.boot_id():
         return []
-    began = {worker.pid: worker.start_ticks for worker in facts.workers}
+    began = {w.pid: w.start_ticks for w in facts.workers if _leads(w.pid, w.start_ticks)}
+    launch = read_launch(directory)
+    user = -1 if launch is None else launch.uid
     mark = b"BOUGH_ATTEMPT_DIR=" + os.fsencode(scratch_dir(directory))
     return [
         process
@@ -190,7 +193,14 @@ def remains(directory: Path, facts: ShimFacts | None) -> list[processes.Process]
             process.start_ticks >= began.get(process.session, 1 << 62)
             or (process.start_ticks >= facts.start_ticks and mark in _environment(process.pid))
         )
+        and (user < 0 or processes.user_of(process.pid) in (user, 0))
     ]
+
+
+def _leads(pid: int, start_ticks: int) -> bool:
+    """Nobody else leads the session of that number; its own leader may have ended."""
+    leader = processes.find(pid)
+    return leader is None or leader.start_ticks == start_ticks
 
 
 def scratch_dir(directory: Path) -> Path:

@@ -17,7 +17,7 @@ from typing import Literal
 
 import msgspec
 
-from bough.backends import attempts
+from bough.backends import attempts, processes
 from bough.backends.base import Expected, LogFile
 from bough.backends.launcher import Attempt, Launcher
 from bough.backends.leftovers import fits, strays
@@ -272,7 +272,7 @@ class Local:
         handles = set()
         for process in left:
             with contextlib.suppress(OSError):  # it ended meanwhile
-                handle = os.pidfd_open(process.pid)
+                handle = processes.handle_of(process)
                 handles.add(handle)
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
         if not handles:
@@ -357,7 +357,7 @@ class Local:
             attempts.unpark(self.home, job)
             for process in attempts.remains(directory, facts):
                 with contextlib.suppress(OSError):
-                    os.kill(process.pid, signal.SIGKILL)
+                    processes.send(process, signal.SIGKILL)
             return None
         attempt = Attempt(job, int(directory.name), directory, "frozen")
         self._adopt(attempt, pidfd)

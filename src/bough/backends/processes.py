@@ -6,6 +6,7 @@ The shim imports this, so it keeps to the standard library and to modules that a
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterable
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -50,6 +51,34 @@ def everyone() -> list[Process]:
     """All processes that we may see and that have not ended."""
     found = (find(int(name)) for name in os.listdir("/proc") if name.isdigit())
     return [process for process in found if process is not None and not process.ended]
+
+
+def handle_of(process: Process) -> int:
+    """A handle on that very process; ProcessLookupError if it is gone, whoever has its number."""
+    handle = os.pidfd_open(process.pid)
+    now = find(process.pid)  # after the handle: it and the number mean the same now
+    if now is None or now.start_ticks != process.start_ticks:
+        os.close(handle)
+        raise ProcessLookupError
+    return handle
+
+
+def send(process: Process, number: int) -> None:
+    """A signal to that very process: we may be root, and the number somebody else's by now."""
+    handle = handle_of(process)
+    try:
+        signal.pidfd_send_signal(handle, number)
+    finally:
+        os.close(handle)
+
+
+def user_of(pid: int) -> int:
+    """Whose it is; -1 when it is gone."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+            return int(next(line for line in file if line.startswith("Uid:")).split()[1])
+    except (OSError, StopIteration, ValueError):
+        return -1
 
 
 def descendants(root: int) -> list[Process]:

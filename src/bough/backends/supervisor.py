@@ -279,7 +279,7 @@ class Shim:
         sent, refused = set(), set()
         for process in processes.descendants(os.getpid()):
             try:
-                os.kill(process.pid, number)
+                processes.send(process, number)
                 sent.add(process.pid)
             except PermissionError:
                 refused.add(process.pid)
@@ -294,14 +294,14 @@ class Shim:
         told: set[int] = set()
         for _ in range(_FREEZE_ROUNDS_MAX):
             present = processes.descendants(os.getpid())
-            fresh = [process.pid for process in present if process.pid not in told]
+            fresh = [process for process in present if process.pid not in told]
             # D: it waits for a child that is stopped, or for a device.
             if not fresh and all(process.state in "TtD" for process in present):
                 break
-            for pid in fresh:
+            for process in fresh:
                 with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGSTOP)
-            told.update(fresh)
+                    processes.send(process, signal.SIGSTOP)
+                told.add(process.pid)
         self.tell("frozen", b"F")
 
     def watch_memory(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from bough.core import model as m
 from bough.core.amend import amended
+from bough.core.arrival import newcomer
 from bough.core.ending import doomed_by, end, ended_because, stop_for_good
 from bough.core.exits import LOST as LOST_EXIT
 from bough.core.jobs import Job
@@ -51,15 +52,9 @@ def submitted(state: State, event: m.Submitted) -> None:
 def add_row(state: State, job: Job, at: float) -> None:
     """The numbers of a new job."""
     spec, pool = job.spec, (job.pools or (0,))[0]
-    cls = state.class_for(spec, pool)
-    sizes, speeds = state.classes.curve(cls)
+    first = newcomer(state, spec, pool, at)
+    sizes, speeds = state.classes.curve(first.cls)
     least, most, wish_speed = sizes[0], sizes[-1], speeds[-1]
-    asked = spec.estimate_devices
-    speed = speeds[sizes.index(asked)] if asked in sizes else wish_speed
-    left = INFINITY if spec.estimate_seconds is None else spec.estimate_seconds * speed
-    deadline = INFINITY if spec.deadline is None else spec.deadline
-    if spec.deadline_after is not None:
-        deadline = min(deadline, at + spec.deadline_after)
     state.priorities += spec.priority != 0
     user = state.users.setdefault(spec.user, len(state.users))
     queue = 0 if state.queues.trivial else state.queues.index(spec.queue)
@@ -68,10 +63,11 @@ def add_row(state: State, job: Job, at: float) -> None:
     guess = 0.0 if known else expected_work(state, spec)
     state.table.add(
         job,
-        (job.serial, cls, 0, least, most, least, most, 0, spec.priority, queue, pool, most, 0, 1,
-         guaranteed, user, NONE, 0),
-        (at, at, NAN, NAN, 0.0, left, 0.0, deadline, 0.0, 1.0, spec.max_run_seconds, wish_speed,
-         0.0, guess),
+        (job.serial, first.cls, 0, least, most, least, most, 0, spec.priority, queue, pool, most,
+         0, 1, guaranteed, user, NONE, 0),
+        (at, at, NAN, NAN, 0.0, first.left, 0.0, first.deadline, 0.0, spec.weight,
+         spec.max_run_seconds,
+         wish_speed, 0.0, guess),
     )  # fmt: skip
 
 

@@ -1,9 +1,10 @@
-"""One option for each job, several pools of devices: the best choice by prices, not by a solver.
+"""One option for each job, several pools of devices: the best choice by prices, or exactly.
 
 Choosing a size and a kind of device for every job, so that the sum of what they are worth is
 greatest, is a multiple-choice knapsack. If a device of each pool had the right price, everybody
 choosing for themselves would nearly fill the pools: those prices are found by bisection. They
-also prove how far from the best possible the outcome can be.
+also prove how far from the best possible the outcome can be. With a single pool the best is found
+by dynamic programming, with several by an integer program (the extra `optimize`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from bough.core.programs import Program, solve
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -53,7 +56,7 @@ def knapsack_relaxed(value: Floats, size: Ints, pool: Ints, devices: Ints) -> Ch
     bound = float(best.sum() + prices @ devices)
     free = devices.copy()
     option = _choose(net, size, pool, free)
-    _improve(value, option, size, pool, free)
+    improve(value, option, size, pool, free)
     rows = (option >= 0).nonzero()[0]
     return Choice(option, float(value[rows, option[rows]].sum()), bound, prices)
 
@@ -101,7 +104,63 @@ def _choose(net: Floats, size: Ints, pool: Ints, free: Ints) -> Ints:
     return option
 
 
-def _improve(value: Floats, option: Ints, size: Ints, pool: Ints, free: Ints) -> None:
+def knapsack_of_one(value: Floats, size: Ints, devices: int) -> Ints:
+    """The same for a single pool, exactly: the option of each row; -1: none.
+
+    Row after row, the most that can be had with each number of devices: what it costs grows with
+    rows x options x devices. Of equal choices, later rows take the smaller option.
+    """
+    rows, width = len(value), devices + 1
+    order = np.argsort(size, kind="stable")
+    order = order[size[order] <= devices]
+    # Worth of the rows so far by devices; in front of it, what cannot be.
+    margin = int(size[order].max(initial=0))
+    had = np.concatenate([np.full(margin, -np.inf), np.zeros(width)])
+    before = np.arange(width) - size[order][:, None] + margin
+    table = np.empty((1 + len(order), width))
+    taken = np.zeros((rows, width), np.int16)
+    for i in range(rows):
+        table[0] = had[margin:]
+        np.add(had[before], value[i, order, None], out=table[1:])
+        taken[i] = table.argmax(axis=0)
+        had[margin:] = table.max(axis=0)
+    option = np.full(rows, -1)
+    left = int(had[margin:].argmax())
+    for i in range(rows - 1, -1, -1):
+        if taken[i, left]:
+            option[i] = order[taken[i, left] - 1]
+            left -= int(size[option[i]])
+    return option
+
+
+def knapsack_solved(value: Floats, size: Ints, pool: Ints, devices: Ints) -> Ints:
+    """The same for any pools by an integer program, as near the best as `programs.GAP`."""
+    row, option = np.isfinite(value).nonzero()
+    n, pools, count = len(value), len(devices), len(row)
+    if not count:
+        return np.full(n, -1)
+    at = np.arange(count)
+    found = solve(
+        Program(
+            gain=value[row, option], low=np.zeros(count), high=np.ones(count),
+            row=np.concatenate([row, n + pool[option]]), column=np.concatenate([at, at]),
+            entry=np.concatenate([np.ones(count), size[option].astype(np.float64)]),
+            row_low=np.full(n + pools, -np.inf),
+            row_high=np.concatenate([np.ones(n), devices.astype(np.float64)]),
+            whole=np.ones(count, np.bool_),
+        )
+    )  # fmt: skip
+    assert found is not None, "to choose nothing is always possible"
+    chosen = np.full(n, -1)
+    taken = found > 0.5
+    chosen[row[taken]] = option[taken]
+    free = devices.copy()
+    np.subtract.at(free, pool[option[taken]], size[option[taken]])
+    improve(value, chosen, size, pool, free)
+    return chosen
+
+
+def improve(value: Floats, option: Ints, size: Ints, pool: Ints, free: Ints) -> None:
     """Spend what is left, a change of one row at a time, greatest gain for a device first."""
     every = np.arange(len(value))
     while value.size:

@@ -16,6 +16,7 @@ INFINITY = float("inf")
 DEVICES_MAX = 10_000_000
 AMOUNT_MAX = 10**18
 PRIORITY_MAX = 1_000_000
+WEIGHT_MAX = 1e6
 
 
 class Frozen(
@@ -111,8 +112,8 @@ class Carbon(Frozen, frozen=True):
 class JobSpec(Frozen, frozen=True):
     """What a user asks for. Never changes after submission."""
 
-    name: str
-    command: tuple[str, ...] = ()
+    name: str  #: As listings show it.
+    command: tuple[str, ...] = ()  #: Of one that no daemon runs; else its recipe has it.
     #: Fewest and most devices; ignored when roles are given.
     devices: Range = Range()
     #: A gang of roles; at most one of them may be elastic.
@@ -121,10 +122,11 @@ class JobSpec(Frozen, frozen=True):
     kinds: tuple[str, ...] = ()
     #: For each device (plain range) when no roles are given.
     cpus: float = 0.0
-    memory: int = 0
-    user: str = ""
-    queue: str = "default"
-    priority: int = 0
+    memory: int = 0  #: Bytes, for each device.
+    user: str = ""  #: Whose it is.
+    queue: str = "default"  #: Which pays for it.
+    priority: int = 0  #: Higher goes first.
+    weight: float = 1.0  #: Beside other jobs of its queue, where a policy shares by weight.
     #: Seconds since the epoch of the driving clock.
     deadline: float | None = None
     #: Seconds after submission; turned into `deadline` when the job is accepted.
@@ -133,22 +135,21 @@ class JobSpec(Frozen, frozen=True):
     service: Literal["guaranteed", "best-effort"] = "best-effort"
     #: The job is stopped when it has run this long.
     max_run_seconds: float = INFINITY
-    topology: Wish = Wish()
+    topology: Wish = Wish()  #: Where it wants to run.
     #: May be parked or shrunk for others.
     preemptible: bool = True
     #: Is left alone for this long after each start.
     min_run_seconds: float = 0.0
-    after: tuple[After, ...] = ()
-    #: Index in an array job, and the array's name.
-    array_index: int | None = None
-    array_of: str = ""
-    retries: int = 0
-    carbon: Carbon | None = None
+    after: tuple[After, ...] = ()  #: Jobs it waits for.
+    array_index: int | None = None  #: In an array.
+    array_of: str = ""  #: That array's name.
+    retries: int = 0  #: Tries after failing by its own fault.
+    carbon: Carbon | None = None  #: What it may emit.
     #: Can change size without ending its processes.
     resize_in_place: bool = True
     #: What it trains, for looking up how fast it runs.
     model: str = ""
-    batch: int = 0
+    batch: int = 0  #: Batch size, for the same.
     #: The user's estimate of the run time on `estimate_devices` devices (None: unknown).
     estimate_seconds: float | None = None
     #: 0 means the largest size of the range.
@@ -169,6 +170,8 @@ class JobSpec(Frozen, frozen=True):
             raise ValueError("estimate_seconds must be positive and finite")
         if abs(self.priority) > PRIORITY_MAX:
             raise ValueError(f"priority must be from -{PRIORITY_MAX} to {PRIORITY_MAX}")
+        if not 0 < self.weight <= WEIGHT_MAX:
+            raise ValueError(f"weight must be more than 0 and at most {WEIGHT_MAX:g}")
         check_amounts(
             self, "cpus", "memory", "min_run_seconds", "retries", "estimate_devices", "batch"
         )
@@ -195,7 +198,7 @@ class JobSpec(Frozen, frozen=True):
 class Queue(Frozen, frozen=True):
     """A node of the tenancy tree."""
 
-    name: str
+    name: str  #: Its name.
     #: Empty for the root's children.
     parent: str = ""
     #: Devices it gets back on demand.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bough.core import share
+from bough.core.dominance import taken_with_a_device
 from bough.core.jobs import Jobs
 from bough.core.model import INFINITY
 from bough.core.policy import NOTHING, Bools, Floats, Ints, Plan, Policy, QueueShare, View
@@ -125,6 +126,7 @@ def ask(
     view = View(
         state.now, devices, jobs, state.classes.table(), (devices,), (),
         () if state.queues.trivial else shares(state, devices), history(state, policy),
+        takes=taken_with_a_device(state, rows) if policy.weighs else NOTHING,
     )  # fmt: skip
     answer = policy.plan(view)
     if not isinstance(answer, Plan):

@@ -74,6 +74,18 @@ class QueueShare:
     weight: float
 
 
+@dataclass(slots=True, frozen=True)
+class Newcomer:
+    """A job that asks to be taken on, in the numbers it would have as a row of the view."""
+
+    #: Index into ``View.classes``.
+    cls: int
+    #: Estimated work (device-seconds on one device); infinite: unknown.
+    left: float
+    #: When it must be done; infinite: whenever.
+    deadline: float
+
+
 @dataclass(slots=True)
 class View:
     """All a policy may look at."""
@@ -96,6 +108,12 @@ class View:
     classes_on: Ints = field(default_factory=lambda: NO_CLASSES)
     #: For scope "cluster": seconds each job ran on each pool lately (see Policy.remembers).
     ran_on: Floats = field(default_factory=lambda: NO_SECONDS)
+    #: jobs x (devices, CPUs, memory): what a job takes with each device, as a share of all there
+    #: is over the share that a device is; empty unless the policy says that it looks.
+    takes: Floats = field(default_factory=lambda: NOTHING)
+    #: Only when ``admit`` is asked: who asks. The rows are then all jobs of that kind of device,
+    #: also those that may not run yet, and ``devices`` all devices of it.
+    newcomer: Newcomer | None = None
 
 
 @dataclass(slots=True)
@@ -146,6 +164,9 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: Decides by jobs that have ended: by ``View.history``, or by ``jobs.guess`` also where there
     #: is an estimate.
     learns: ClassVar[bool] = False
+
+    #: Looks at CPUs and memory too: ``View.takes``.
+    weighs: ClassVar[bool] = False
 
     def remembers(self) -> float:
         """The half-life in seconds of what it is told in View.ran_on; 0: it does not ask."""

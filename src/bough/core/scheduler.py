@@ -13,6 +13,7 @@ import numpy as np
 from bough.core import model as m
 from bough.core import snapshot
 from bough.core.apply import HANDLERS
+from bough.core.arrival import admission_view
 from bough.core.content import (
     PAUSE_MAX,
     all_have_what_they_want,
@@ -22,7 +23,7 @@ from bough.core.content import (
 from bough.core.decisions import reason_for
 from bough.core.ending import release_dependents, stop_for_good
 from bough.core.planning import BadPlan, draft, expire_locks
-from bough.core.policy import Ints, Policy, View
+from bough.core.policy import Ints, Policy
 from bough.core.queues import QueueTree
 from bough.core.reason import Reason, explain
 from bough.core.remedy import cheapest
@@ -169,10 +170,7 @@ class Scheduler:
         state = self.state
         if event.id in state.jobs or event.id in state.ended:
             return False
-        state.table.now = state.now
-        devices = sum(state.topology.usable(p) for p in range(len(state.topology.kinds)))
-        view = View(now=state.now, devices=devices, jobs=state.table, classes=state.classes.table())
-        verdict = self.policy.admit(view, event.spec)
+        verdict = self.policy.admit(admission_view(state, event.spec), event.spec)
         if not verdict.accepted:
             state.ended[event.id] = "rejected"
             state.farewells.keep(event.id, verdict.reason())

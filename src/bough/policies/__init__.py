@@ -15,16 +15,25 @@ from bough.errors import nearest
 
 #: Name: class in the module of that name. Loaded when asked for.
 _BUILTIN: Final[dict[str, str]] = {
+    "afs": "Afs",
     "backfill": "Backfill",
     "drf": "Drf",
     "edf": "Edf",
+    "elasticflow": "ElasticFlow",
     "fair": "Fair",
     "fifo": "Fifo",
+    "gandiva": "Gandiva",
+    "gavel": "Gavel",
     "greedy": "Greedy",
     "las": "Las",
     "max_min": "MaxMin",
+    "optimus": "Optimus",
+    "pollux": "Pollux",
+    "qssf": "Qssf",
+    "sia": "Sia",
     "srsf": "Srsf",
     "srtf": "Srtf",
+    "tiresias": "Tiresias",
 }
 
 

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
-import numpy as np
-
-from bough.core.jobs import Jobs
+from bough.core.attained import by_start, check_limits, queue_places
 from bough.core.model import INFINITY
-from bough.core.order import stable_order
-from bough.core.policy import Bools, Ints, Plan, Policy, View
+from bough.core.policy import Plan, Policy, View
 from bough.core.share import in_order, wished
-
-#: A job this close to a limit is over it: clocks and products of times are rounded.
-SLACK_SECONDS = 1e-6
 
 
 class Las(Policy, frozen=True):
@@ -37,51 +29,9 @@ class Las(Policy, frozen=True):
     promote: float = INFINITY
 
     def __post_init__(self) -> None:
-        ascending = all(a < b for a, b in pairwise(self.limits))
-        if not ascending or not all(limit > 0 for limit in self.limits):
-            raise ValueError(f"limits {list(self.limits)} must be positive and ascending")
-        if not 1 <= len(self.limits) <= 100:
-            raise ValueError("there must be 1 to 100 limits")
-        if not self.promote > 0:
-            raise ValueError("promote must be positive")
+        check_limits(self.limits, self.promote)
 
     def plan(self, view: View) -> Plan:
-        jobs = view.jobs
-        size = jobs.size
-        used = size * (view.now - jobs.since + SLACK_SECONDS) + jobs.attained_until
-        level = (used >= self.limits[0]).view(np.uint8)
-        for limit in self.limits[1:]:
-            level += used >= limit
-        # The next fall of a running job is the only thing that time alone changes.
-        seconds = INFINITY
-        soon = ((size > 0) & (level < len(self.limits))).nonzero()[0]
-        if len(soon):
-            ahead = np.array(self.limits)[level[soon]] - used[soon]
-            seconds = SLACK_SECONDS + float((ahead / size[soon]).min())
-        if self.promote < INFINITY:
-            promoted, change = self._promoted(view, size > 0)
-            level[promoted] = 0
-            seconds = min(seconds, change)
-        place = 2 * level + (size == 0)
-        order = in_order(view, place, base=_by_start(jobs))
-        return Plan(wished(jobs), order=order, wake_at=view.now + seconds)
-
-    def _promoted(self, view: View, runs: Bools) -> tuple[Bools, float]:
-        """Who has waited too long, and in how many seconds that changes for somebody."""
-        jobs = view.jobs
-        ran = jobs.ran()
-        waited = np.maximum(view.now - jobs.submitted - ran, 0.0)
-        enough = np.where(runs, self.promote / 2, self.promote) * ran
-        promoted: Bools = waited + SLACK_SECONDS >= enough
-        falls = (2 / self.promote * waited - ran)[promoted & runs]
-        rises = (enough - waited)[~promoted & ~runs]
-        change = min(falls.min(initial=INFINITY), rises.min(initial=INFINITY))
-        return promoted, max(float(change), 0.0) + SLACK_SECONDS
-
-
-def _by_start(jobs: Jobs) -> Ints:
-    """Rows by when they last started, then those that never did."""
-    never = np.isnan(jobs.run_since)
-    started = (~never).nonzero()[0]
-    first = started[stable_order(jobs.run_since[started])]
-    return np.concatenate([first, never.nonzero()[0]])
+        place, seconds = queue_places(view, self.limits, self.promote)
+        order = in_order(view, place, base=by_start(view.jobs))
+        return Plan(wished(view.jobs), order=order, wake_at=view.now + seconds)

@@ -25,6 +25,8 @@ from bough.server.turn import Turn
 replace = msgspec.structs.replace
 #: Variables that are those of whoever it runs as.
 OWN: Final = ("HOME", "USER", "LOGNAME", "SHELL")
+#: Jobs that those of one request may come after, all added up: each is kept, and looked at again.
+LINKS_MAX: Final = 100_000
 #: How an end of a job answers the wish of one that comes after it.
 _GOOD: Final = {"success": ("done",), "any": ENDED, "failure": tuple(set(ENDED) - {"done"})}
 
@@ -217,7 +219,8 @@ def _after_resolved(
         for name in {each.spec.name, each.spec.array_of} - {""}:
             here.setdefault(name, []).append(each.id)
     waits: dict[str, set[str]] = {}
-    resolved = []
+    known: dict[After, list[After]] = {}
+    resolved, links = [], 0
     for each in accepted:
         if not each.spec.after:
             resolved.append(each)
@@ -225,10 +228,17 @@ def _after_resolved(
         after: list[After] = []
         for wish in each.spec.after:
             if wish.job in here:
-                after += [After(job=id, on=wish.on) for id in here[wish.job]]
+                found = [After(job=id, on=wish.on) for id in here[wish.job]]
                 waits.setdefault(each.id, set()).update(here[wish.job])
             else:
-                after += of_before(wish)
+                if wish not in known:
+                    known[wish] = of_before(wish)
+                found = known[wish]
+            after += found
+            links += 1 + len(found)
+            if links > LINKS_MAX:
+                what = f"these jobs come after more than {LINKS_MAX:,} others, all added up"
+                raise InputError(what, field="spec.after")
         spec = replace(each.spec, after=tuple(dict.fromkeys(after)))
         resolved.append(each._replace(spec=spec))
     _check_circles(waits)

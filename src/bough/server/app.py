@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Hashable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +19,7 @@ from bough.records import MIB
 from bough.server import auth, openapi
 from bough.server.auth import Peer
 from bough.server.bell import Bell
-from bough.server.limits import Buckets, Limits
+from bough.server.limits import Buckets, Limits, Loads
 from bough.server.metrics import Metrics
 from bough.server.operations import (
     Answer,
@@ -42,6 +42,8 @@ Headers = list[tuple[bytes, bytes]]
 
 #: Threads for what has to be read.
 THREADS: Final = 8
+#: Bytes that take noticeably long to understand.
+LARGE: Final = 256 << 10
 #: Answers are for whoever asked, and say what they are.
 _ALWAYS: Final[Headers] = [
     (b"cache-control", b"no-store"),
@@ -80,6 +82,7 @@ class Door:
         self.manners = manners
         self.around = Surroundings(self.in_thread, manners.metrics, manners.bell, document)
         limits = manners.limits
+        self.loads = Loads(limits)
         self._buckets = Buckets(limits.requests_per_second, limits.requests_burst)
 
     async def in_thread(self, call: Callable[[], T]) -> T:
@@ -157,8 +160,22 @@ class Desk:
     async def _answer(self, operation: Operation, scope: Scope, receive: Receive) -> Any:
         headers = headers_in(scope)
         caller = await self._door.admit(scope, headers, operation)
-        body = await read_body(operation, headers, receive, self._door.manners.limits)
-        given = arguments_of(operation, scope["path_params"], scope["query_string"], body)
+        with Load(self._door.loads, caller.user or scope["peer"]) as load:
+            return await self._called(operation, scope, receive, caller, headers, load)
+
+    async def _called(
+        self,
+        operation: Operation,
+        scope: Scope,
+        receive: Receive,
+        caller: Caller,
+        headers: dict[str, str],
+        load: Load,
+    ) -> Any:
+        body = await read_body(operation, headers, receive, self._door.manners.limits, load)
+        read = partial(arguments_of, operation, scope["path_params"], scope["query_string"], body)
+        # What is large is read beside the others: they are not to wait for it.
+        given = await self._door.in_thread(read) if len(body) > LARGE else read()
         ask = Ask(self._door.service, caller, headers, self._door.around)
         call = partial(operation.handler, ask, **given)
         if operation.asks:
@@ -222,6 +239,24 @@ class Desk:
 # ------------------------------------------------------------------------------------ what comes
 
 
+class Load:
+    """What one request carries, from its first byte until it is answered."""
+
+    def __init__(self, loads: Loads, sender: Hashable) -> None:
+        self._loads, self._sender, self._size = loads, sender, 0
+
+    def __enter__(self) -> Load:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loads.give_back(self._sender, self._size)
+
+    def add(self, size: int) -> None:
+        """Some more of it came."""
+        self._loads.take(self._sender, size)
+        self._size += size
+
+
 def headers_in(scope: Scope) -> dict[str, str]:
     """Names in small letters; none may come twice that decides about anything."""
     found: dict[str, str] = {}
@@ -239,7 +274,11 @@ _SINGLE: Final = frozenset(
 
 
 async def read_body(
-    operation: Operation, headers: Mapping[str, str], receive: Receive, limits: Limits
+    operation: Operation,
+    headers: Mapping[str, str],
+    receive: Receive,
+    limits: Limits,
+    load: Load,
 ) -> bytes:
     """What the request carries, unless it is too much, or no JSON, or too slow in coming."""
     most = operation.bytes_max if operation.body is not None else 1024
@@ -260,6 +299,7 @@ async def read_body(
                 size += len(parts[-1])
                 if size > most:
                     raise _too_large(most)
+                load.add(len(parts[-1]))
                 deadline.reschedule(begun + size / limits.body_bytes_per_second)
     except TimeoutError:
         raise HttpError(408, "the request took too long", headers=_HANG_UP) from None

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bough.backends.local import Local
-from bough.core.model import Held
+from bough.core.model import Event, Held, Tick
 from bough.core.scheduler import Scheduler
 from bough.errors import BoughError
 from bough.hardware.probe import Machine, probe
 from bough.server import recovery, rules
 from bough.server.anystore import AnyStore
-from bough.server.clock import Clock
+from bough.server.clock import take_over
 from bough.server.identity import identity_of
 from bough.server.loop import Loop
 from bough.server.opening import open_store
@@ -63,7 +63,9 @@ def _put_together(wish: Wish, machine: Machine, store: AnyStore) -> Parts:
             f"This bough would have decided otherwise in step {outcome.difference.step}; "
             "it goes on from what is really there."
         )
-    clock = Clock(_last_moment(store, scheduler))
+    last = _last_moment(store, scheduler)
+    busy = any(job.held for job in scheduler.state.table.items)
+    clock = take_over(store, last, busy=busy)
     identity = identity_of if wish.system else None
     body = Local(wish.home, machine.nodes, clock, identity=identity)
 
@@ -75,8 +77,8 @@ def _put_together(wish: Wish, machine: Machine, store: AnyStore) -> Parts:
     loop.ledger.catch_up(scheduler.state.causes)
     scheduler.state.causes.clear()
     parts = Parts(
-        home=wish.home, store=store, backend=body, loop=loop, machine=machine, config=config,
-        conditions=conditions, system=wish.system,
+        home=wish.home, store=store, backend=body, loop=loop, clock=clock, machine=machine,
+        config=config, conditions=conditions, system=wish.system,
     )  # fmt: skip
     return parts
 
@@ -92,7 +94,7 @@ def _begin(parts: Parts) -> None:
     state, now = loop.scheduler.state, loop.clock()
     watching = Watching(parts)
     parked = store.setting(PARKED, list[str]) or []
-    events = [
+    events: list[Event] = [
         *recovery.of_nodes(state, parts.machine.nodes, now),
         *recovery.of_jobs(loop.scheduler, store, body),
         *recovery.unparked(parked, state, now),
@@ -100,6 +102,9 @@ def _begin(parts: Parts) -> None:
     ]
     if parked:
         store.set_setting(PARKED, [])
+    if parts.clock.stands:
+        parts.clock.go()
+        events.append(Tick(at=parts.clock()))  # from here on, what is decided is of the present
     for event in events:
         loop.emit(event)
     body.open(loop.emit)

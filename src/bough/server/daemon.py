@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import logging
 import logging.handlers
 import os
 import signal
 import socket
-from collections.abc import Callable
+import stat
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
@@ -18,7 +22,9 @@ from typing import Final, NamedTuple
 
 from bough import __version__
 from bough.backends import cgroups
-from bough.home import daemon_path, socket_path
+from bough.connection import reachable
+from bough.errors import DaemonError, InputError
+from bough.home import SOCKET_BYTES_MAX, daemon_path, socket_path
 from bough.server import auth, tls
 from bough.server.app import THREADS, Manners, make_app
 from bough.server.assembly import Wish, assemble, park_all, take_apart
@@ -29,6 +35,8 @@ from bough.server.serving import Listener, Serving, address_of, network_socket, 
 
 _log = logging.getLogger(__name__)
 LOG_BYTES_MAX, LOGS_KEPT = 1 << 20, 2
+#: A daemon that no longer listens has so long to be gone before the next one gives up.
+LEAVING_SECONDS: Final = 15.0
 LOG_FORM: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -54,10 +62,16 @@ class Notice(NamedTuple):
 
 def run(wish: Wish, ways: Ways, ready: Callable[[Notice], None]) -> None:
     """Until it is told to end; jobs go on."""
+    if wish.system:
+        _check_home(wish.home)
+        wish.home.chmod(0o711)  # users' jobs have directories of their own below it
+    with _alone(wish.home):
+        _run(wish, ways, ready)
+
+
+def _run(wish: Wish, ways: Ways, ready: Callable[[Notice], None]) -> None:
     _write_logs(wish.home)
     os.chdir("/")  # not to keep anybody's disk busy
-    if wish.system:
-        wish.home.chmod(0o711)  # users' jobs have directories of their own below it
     _log.info("memory of jobs is held to its limit by %s", cgroups.prepare() or "their shims")
     service = assemble(wish)
     try:
@@ -66,6 +80,48 @@ def run(wish: Wish, ways: Ways, ready: Callable[[Notice], None]) -> None:
         take_apart(service)
         daemon_path(wish.home).unlink(missing_ok=True)
     _log.info("ended")
+
+
+def _check_home(home: Path) -> None:
+    """Whoever may change a folder above our files may put others in their place, or links."""
+    for folder in (home, *home.parents):
+        about = folder.stat()
+        others = about.st_mode & 0o022 and (folder == home or not about.st_mode & stat.S_ISVTX)
+        if about.st_uid not in (0, os.geteuid()) or others:
+            hint = "chown it to root and chmod go-w, or set BOUGH_HOME to a folder of root's"
+            raise InputError("may be changed by others than root", file=str(folder), hint=hint)
+    if len(os.fsencode(home / "bough.sock")) > SOCKET_BYTES_MAX:
+        hint = "set BOUGH_HOME to a shorter one"
+        raise InputError("is too long a path for a socket in it", file=str(home), hint=hint)
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """One daemon serves a home, whatever its store is; one that is just leaving is waited for."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        lock = os.open(home / "daemon.lock", flags, 0o600)
+    except OSError as error:
+        raise DaemonError(f"{home}: {error.strerror}; set BOUGH_HOME to another one.") from None
+    try:
+        until = time.monotonic() + LEAVING_SECONDS
+        while not _locked(lock):
+            if reachable(socket_path(home)) or time.monotonic() >= until:
+                notice = read_notice(home)
+                who = f": process {notice.pid}" if notice else ""
+                raise DaemonError(f"A daemon serves {home} already{who}.")
+            time.sleep(0.05)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 async def _serve(service: Service, wish: Wish, ways: Ways, ready: Callable[[Notice], None]) -> None:

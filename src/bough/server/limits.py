@@ -23,6 +23,8 @@ class Limits:
     #: Of the whole server, and of one user or address.
     connections: int = 1024
     connections_each: int = 256
+    #: Of what one sender's requests carry, while they are read and answered.
+    body_bytes_each: int = 128 << 20
     header_bytes: int = 64 << 10
     #: For all headers of a request.
     header_seconds: float = 10.0
@@ -65,6 +67,26 @@ class Buckets:
         self._left = {who: (n, at) for who, (n, at) in self._left.items() if now - at < full}
         while len(self._left) >= SENDERS_MAX:
             self._left.pop(next(iter(self._left)))
+
+
+class Loads:
+    """Bytes of requests that are being read or answered, by who sent them: they lie in memory."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._most = limits.body_bytes_each
+        self._held = Counter[Hashable]()
+
+    def take(self, sender: Hashable, size: int) -> None:
+        """So many more; TooManyError when that is too much."""
+        if self._held[sender] + size > self._most:
+            raise TooManyError(f"more than {self._most >> 20} MiB are on their way to us", 1.0)
+        self._held[sender] += size
+
+    def give_back(self, sender: Hashable, size: int) -> None:
+        """So many less."""
+        self._held[sender] -= size
+        if self._held[sender] <= 0:
+            del self._held[sender]
 
 
 class Places:

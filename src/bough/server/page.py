@@ -57,7 +57,7 @@ class Page:
             seconds = max(0.0, event.at - (began or event.at)) * self.record.devices
             lost = self.account.lost_device_seconds + seconds
             self.account = replace(self.account, lost_device_seconds=lost)
-        self._hold(())
+        self._hold((), min(event.at, self.now))
         self.record = replace(
             self.record,
             began=began if self.record.began is None else self.record.began,
@@ -95,17 +95,18 @@ class Page:
         *before, last = self.account.attempts
         self.account = replace(self.account, attempts=(*before, replace(last, **changes)))
 
-    def _hold(self, place: Place) -> None:
-        """Close the books on the devices it held, and open them on those it holds now."""
-        self._count()
+    def _hold(self, place: Place, at: float | None = None) -> None:
+        """Close the books on the devices it held, and open them on those it holds from then on."""
+        at = max(self.now if at is None else at, self._since)
+        self._count(at)
         devices = sum(len(devices) for _, devices in place)
-        sizes = (*self.account.sizes, (self.now, devices))[-SIZES_MAX:]
+        sizes = (*self.account.sizes, (at, devices))[-SIZES_MAX:]
         self.account = replace(self.account, sizes=sizes)
         self.record = replace(self.record, devices=devices, place=place)
 
-    def _count(self) -> None:
-        seconds = max(0.0, self.now - self._since) * self.record.devices
-        self._since = self.now
+    def _count(self, until: float) -> None:
+        seconds = max(0.0, until - self._since) * self.record.devices
+        self._since = until
         if seconds:
             used = self.record.device_seconds + seconds
             self.record = replace(self.record, device_seconds=used)
@@ -114,7 +115,7 @@ class Page:
 
     def close(self, scheduler: Scheduler) -> tuple[JobRecord, Account]:
         """With what the scheduler says of it."""
-        self._count()
+        self._count(self.now)
         if self._ended is not None:
             self._end(*self._ended)
         elif self.record.id in scheduler.state.jobs:

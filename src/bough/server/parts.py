@@ -10,6 +10,7 @@ from bough.backends.base import Backend
 from bough.hardware.probe import Machine
 from bough.records import Config
 from bough.server.anystore import AnyStore
+from bough.server.clock import Clock
 from bough.server.loop import Loop
 from bough.server.rows import Conditions
 from bough.server.views import Readings
@@ -23,6 +24,7 @@ class Parts:
     store: AnyStore
     backend: Backend
     loop: Loop
+    clock: Clock
     machine: Machine
     config: Config
     conditions: Conditions

@@ -19,7 +19,7 @@ from bough.core.jobs import Jobs
 from bough.core.policy import Ints, Plan, Policy, View
 from bough.core.share import peaks
 from bough.testing.strategies import views
-from bough.testing.views import carried_out, columns, described, granted, make_view
+from bough.testing.views import as_plan, carried_out, columns, described, granted, make_view
 
 #: The same test runs for every subclass; hypothesis asks to be told that this is meant.
 _SETTINGS = settings(
@@ -141,11 +141,6 @@ class PolicyContract:
             except msgspec.ValidationError:
                 continue
             raise AssertionError("an unknown knob was accepted")
-
-
-def as_plan(answer: Plan | Ints) -> Plan:
-    """The plan, also where the policy answered with sizes alone."""
-    return answer if isinstance(answer, Plan) else Plan(answer)
 
 
 def assert_same(one: Plan, other: Plan) -> None:

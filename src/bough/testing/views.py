@@ -38,6 +38,8 @@ class Row:
     user: int = 0
     pool: int = 0
     weight: float = 1.0
+    #: What it takes of CPUs and memory with each device, beside the share that a device is.
+    takes: tuple[float, float] = (0.0, 0.0)
     #: None: as many seconds after 0 as its place in the list.
     submitted: float | None = None
     #: When its size last changed; what it had used, run and left to do then.
@@ -84,7 +86,10 @@ def make_view(
         array.flags.writeable = False
     jobs = Jobs(ints, floats, pick, len(rows), now)
     used = np.sort(np.array(history, np.float64))
-    return View(now, devices, jobs, Classes(sizes, speed), pools=(devices,), history=used)
+    takes = np.array([(1.0, *row.takes) for row in rows]).reshape(-1, 3)
+    return View(
+        now, devices, jobs, Classes(sizes, speed), pools=(devices,), history=used, takes=takes
+    )
 
 
 def columns() -> dict[str, Column]:
@@ -126,12 +131,16 @@ def described(view: View) -> str:
 
 def granted(policy: Policy, view: View) -> Ints:
     """What a policy's plan comes to where everything can be placed that fits by number."""
-    plan = policy.plan(view)
-    if not isinstance(plan, Plan):
-        return plan
+    plan = as_plan(policy.plan(view))
     if plan.order is None:
         return plan.sizes
     return fit_in_order(plan.sizes, view.devices, plan.order, plan.skip)
+
+
+def as_plan(answer: Plan | Ints) -> Plan:
+    """The plan, also where the policy answered with sizes alone, or with sizes on each kind."""
+    plan = answer if isinstance(answer, Plan) else Plan(answer)
+    return replace(plan, sizes=plan.sizes.sum(axis=1)) if plan.sizes.ndim > 1 else plan
 
 
 def carried_out(view: View, sizes: Ints, after_seconds: float = 0.0) -> View:

@@ -84,6 +84,7 @@ def read(source: Source, reading: Reading) -> Trace:
             devices,
             model=trained.model,
             batch=trained.batch,
+            weight=row.number("priority_weight") if "priority_weight" in row.columns else 1.0,
             deadline=submit + slo * unit if slo > 0 else None,
         )
 

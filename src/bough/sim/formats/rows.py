@@ -161,6 +161,7 @@ class Collector:
         queue: str = "",
         deadline: float | None = None,
         guaranteed: bool | None = None,
+        weight: float = 1.0,
         failed: bool = False,
         sizes: Range | None = None,
     ) -> TraceJob:
@@ -174,6 +175,7 @@ class Collector:
             devices=self.range(devices) if sizes is None else sizes,
             user=user,
             queue=queue or "default",
+            weight=weight,
             deadline=deadline,
             service="guaranteed" if wanted else "best-effort",
             estimate_seconds=seconds,

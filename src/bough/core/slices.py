@@ -1,0 +1,36 @@
+"""Moments at which everything is decided anew: multiples of a period, told by the clock alone.
+
+A policy keeps no state, so it cannot know when it decided last; but it can know in which turn it
+is, and in which one a job began.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+#: A moment so close before a turn (as a part of one) is in it: products of times are rounded.
+ROUNDING = 1e-6
+
+
+def turn(now: float, seconds: float) -> int:
+    """Which turn this moment is in."""
+    return math.floor(now / seconds + ROUNDING)
+
+
+def turns(when: npt.NDArray[np.float64], seconds: float) -> npt.NDArray[np.float64]:
+    """Which turn each of these moments is in; NaN for those that never were."""
+    found: npt.NDArray[np.float64] = np.floor(when / seconds + ROUNDING)
+    return found
+
+
+def next_turn(now: float, seconds: float) -> float:
+    """When the next turn begins."""
+    return (turn(now, seconds) + 1) * seconds
+
+
+def begins(now: float, seconds: float, slack_seconds: float) -> bool:
+    """Whether this moment is at the beginning of a turn; bodies wake a little late."""
+    return now - turn(now, seconds) * seconds <= slack_seconds
