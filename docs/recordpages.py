@@ -43,6 +43,9 @@ PRINTS: dict[str, str] = {
     "devices release": "[DeviceRecord]",
     "user ls": "[UserRecord]",
     "report usage": "[UsageRow]",
+    "up": "`started`: whether it had to be, then `pid`, `version`, `socket`, `listen`, "
+    "`fingerprint` and `devices`",
+    "down": "`pid` of the daemon that ended, `running` jobs it left, and whether they were `parked`",
     "status": "StatusRecord",
     "config": "Config",
     "config set": "Config",
