@@ -16,7 +16,8 @@ from bough.core.gangs import RoleAsk
 from bough.core.jobs import Slots
 from bough.core.model import Node, Wish
 from bough.core.offers import Victim
-from bough.core.preempt import Request, Room, commit, make_room, minus
+from bough.core.places import minus
+from bough.core.preempt import Request, Room, commit, make_room
 from bough.core.topology import Topology
 
 

@@ -62,13 +62,8 @@ def test_only_the_first_jobs_are_replayed_if_so_asked() -> None:
 
 
 def test_a_run_that_is_cut_lasts_until_the_cut() -> None:
-    jobs = [
-        job("done", 0, 10),
-        job("runs", 0, 100, 3),
-        job("waits", 5, 100, 4),
-        job("later", 90, 1),
-    ]
-    record = replay(jobs, until=60)
+    jobs = [job("done", 0, 10), job("runs", 0, 100, 3), job("waits", 5, 100, 4)]
+    record = replay([*jobs, job("later", 90, 1)], until=60)
     ran = found(record)
     assert list(ran) == ["done", "runs", "waits"]
     assert record.ended == 60
@@ -115,11 +110,7 @@ def test_in_rounds_jobs_start_at_their_multiples_only() -> None:
 
 
 def test_in_rounds_what_no_plan_would_end_is_not_waiting_for_a_round() -> None:
-    jobs = [
-        job("a", 5, 100),
-        job("b", 5, 100, after=(m.After(job="a"),)),
-        job("c", 30, 100),
-    ]
+    jobs = [job("a", 5, 100), job("b", 5, 100, after=(m.After(job="a"),)), job("c", 30, 100)]
     ran = found(replay(jobs, round_seconds=60))
     assert ran["b"].waits == {"dependency": 155, "round": 20}
 

@@ -12,9 +12,10 @@ from bough.core.ending import stop_for_good
 from bough.core.jobs import Job
 from bough.core.learning import adopt
 from bough.core.model import INFINITY, Amended, JobSpec
+from bough.core.places import minus
 from bough.core.settle import reconcile
 from bough.core.standing import seconds_run, stand, vacate
-from bough.core.state import CLS, DEADLINE, MAX_RUN, POOL, PRIORITY, QUEUE, SIZE, State, minus
+from bough.core.state import CLS, DEADLINE, MAX_RUN, POOL, PRIORITY, QUEUE, SIZE, State
 
 #: Priorities beyond this are nonsense, and would not fit into a column.
 TOO_MUCH = 1 << 31

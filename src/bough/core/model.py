@@ -199,24 +199,19 @@ class Queue(Frozen, frozen=True):
     """A node of the tenancy tree."""
 
     name: str  #: Its name.
-    #: Empty for the root's children.
-    parent: str = ""
-    #: Devices it gets back on demand.
-    guarantee: int = 0
+    parent: str = ""  #: Empty for the root's children.
+    guarantee: int = 0  #: Devices it gets back on demand.
     #: Devices it may never exceed, borrowing included.
     limit: int | None = None
-    #: Share of what is left over among siblings.
-    weight: float = 1.0
-    #: May use what others leave.
-    borrow: bool = True
+    weight: float = 1.0  #: Share of what is left over among siblings.
+    borrow: bool = True  #: May use what others leave.
     #: Limits for single kinds of device.
     kind_limits: dict[str, int] = {}
     #: Past use counts half after this long; 0 means that past use does not count.
     half_life_seconds: float = 0.0
     #: Device-hours it may still use; none when infinite.
     budget_device_hours: float = INFINITY
-    #: A paused queue starts nothing.
-    paused: bool = False
+    paused: bool = False  #: A paused queue starts nothing.
 
 
 class Node(Frozen, frozen=True):

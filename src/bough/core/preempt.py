@@ -22,6 +22,7 @@ from bough.core.inventory import Inventory, exact
 from bough.core.jobs import Slots
 from bough.core.model import Wish
 from bough.core.offers import Market, Plan, Price, Victim
+from bough.core.places import minus
 from bough.core.search import bounds, every, members, roomy
 from bough.core.topology import DEFAULT, Topology
 
@@ -293,13 +294,6 @@ def around(topology: Topology, victim: Victim, needed: Slots) -> Step:
 def stopped(victim: Victim) -> Step:
     """Park it if it keeps its state, else evict it."""
     return Step(victim, "park" if victim.parkable else "evict", (), victim.stop_seconds)
-
-
-def minus(slots: Slots, gone: Slots) -> Slots:
-    """A place without some devices."""
-    masks = dict(gone)
-    left = ((node, mask & ~masks.get(node, 0)) for node, mask in slots)
-    return tuple((node, mask) for node, mask in left if mask)
 
 
 def size_of(slots: Slots) -> int:

@@ -8,10 +8,11 @@ from bough.core.blocks import numbers
 from bough.core.eviction import make_place
 from bough.core.jobs import Job, Seats, Slots
 from bough.core.model import Resize, Start, Stop
+from bough.core.places import merge, minus
 from bough.core.planning import Draft
 from bough.core.policy import Ints
 from bough.core.reason import BUSY, FRAGMENTATION, NONE, PARKED, PREEMPTED, RESOURCES, TOPOLOGY
-from bough.core.state import CLS, LO, MIN, POOL, SINCE, SIZE, State, merge, minus
+from bough.core.state import CLS, LO, MIN, POOL, SINCE, SIZE, State
 
 _BIG = 1 << 60
 

@@ -15,6 +15,7 @@ from bough.core.gangs import Gang, RoleAsk
 from bough.core.jobs import FloatColumn, IntColumn, Job, Jobs, JobTable, Seats, Slots
 from bough.core.model import INFINITY, Command, JobSpec, Node
 from bough.core.past import Farewells
+from bough.core.places import merge
 from bough.core.queues import QueueTree
 from bough.core.reason import BUSY
 from bough.core.recent import account
@@ -388,25 +389,3 @@ def asks(spec: JobSpec, size: int) -> list[RoleAsk]:
         RoleAsk(role.devices, count, role.cpus, role.memory)
         for role, count in zip(spec.roles, counts, strict=True)
     ]
-
-
-def merge(a: Slots, b: Slots) -> Slots:
-    """All devices of both."""
-    if len(a) == len(b) == 1 and a[0][0] == b[0][0]:
-        return ((a[0][0], a[0][1] | b[0][1]),)
-    masks = dict(a)
-    for node, mask in b:
-        masks[node] = masks.get(node, 0) | mask
-    return tuple(sorted(masks.items()))
-
-
-def minus(a: Slots, b: Slots) -> Slots:
-    """Devices of a that are not of b."""
-    if len(a) == len(b) == 1:
-        if a[0][0] != b[0][0]:
-            return a
-        rest = a[0][1] & ~b[0][1]
-        return ((a[0][0], rest),) if rest else ()
-    masks = dict(b)
-    left = [(node, mask & ~masks.get(node, 0)) for node, mask in a]
-    return tuple([slot for slot in left if slot[1]])

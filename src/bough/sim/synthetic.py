@@ -144,6 +144,11 @@ def check(jobs: int, devices: int, load: float, elastic: float, mix: Mix) -> Non
             raise InputError("must be two numbers, 0 < least <= most", field=field)
     if not 0 <= mix.sigma <= SIGMA_MAX:
         raise InputError(f"must be within 0..{SIGMA_MAX:g}", field="sigma")
+    check_kinds(mix)
+
+
+def check_kinds(mix: Mix) -> None:
+    """Say which models and sizes cannot be drawn from."""
     weights = [model.weight for model in mix.models], [share for _, share in mix.rigid_sizes]
     for field, of in zip(("models", "rigid_sizes"), weights, strict=True):
         if not all(0 <= weight < math.inf for weight in of) or not 0 < sum(of) < math.inf:

@@ -181,13 +181,9 @@ class Collector:
             estimate_seconds=seconds,
             estimate_devices=devices,
         )
+        fails_at = LATEST_FAILURE if failed and self.reading.failures else None
         return TraceJob(
-            id=id,
-            submit=submit,
-            seconds=seconds,
-            devices=devices,
-            spec=spec,
-            fails_at=LATEST_FAILURE if failed and self.reading.failures else None,
+            id=id, submit=submit, seconds=seconds, devices=devices, spec=spec, fails_at=fails_at
         )
 
     def range(self, devices: int) -> Range:
