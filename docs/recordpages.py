@@ -45,7 +45,8 @@ PRINTS: dict[str, str] = {
     "report usage": "[UsageRow]",
     "up": "`started`: whether it had to be, then `pid`, `version`, `socket`, `listen`, "
     "`fingerprint` and `devices`",
-    "down": "`pid` of the daemon that ended, `running` jobs it left, and whether they were `parked`",
+    "down": "`pid` of the daemon that ended, how many jobs were `running`, and whether they were "
+    "`parked`",
     "status": "StatusRecord",
     "config": "Config",
     "config set": "Config",

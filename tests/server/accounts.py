@@ -1,4 +1,4 @@
-"""Two more users of this machine, made for a test by root and gone after it."""
+"""Two more users of this machine, made for tests by root and gone after them, and their daemon."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import shutil
 import site
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.daemons import PATIENCE_SECONDS, Daemon
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 Done = subprocess.CompletedProcess[str]
@@ -109,3 +111,45 @@ def two_people(place: Path, served: Path) -> Iterator[tuple[Person, Person]]:
             account = pwd.getpwnam(name)
             found.append(Person(name, account.pw_uid, account.pw_gid, home, served))
         yield found[0], found[1]
+
+
+#: Anna's.
+SECRET = "s3cret-in-the-command"
+
+
+class Machine(NamedTuple):
+    """A machine with a daemon for all, and who is on it."""
+
+    daemon: Daemon
+    anna: Person
+    ben: Person
+    #: Anna's, which runs and has said so.
+    job: str
+
+    def over(self, id: str) -> str:
+        """How a job ended, and what it printed."""
+        with self.daemon.client() as client:
+            ended = client.wait(id, PATIENCE_SECONDS)
+            printed = client.log_bytes(id, ended.epoch, 0).decode()
+        return f"{ended.state} {ended.code}\n{printed}"
+
+
+@contextmanager
+def a_machine() -> Iterator[Machine]:
+    """With a job of one of the two that runs."""
+    with tempfile.TemporaryDirectory(prefix="bough-") as place:
+        room = Path(place).resolve()
+        room.chmod(0o711)
+        daemon = Daemon(room / "state")
+        with two_people(room, daemon.home) as (anna, ben):
+            done = daemon.bough("up", "--system", "--devices", "cpu:4")
+            assert done.returncode == 0, done.stderr
+            try:
+                command = f"echo {SECRET}; exec sleep 1000"
+                env = {"PASSPHRASE_OF_ANNA": "s3cret-variable"}
+                job = anna.submit("--name", "hers", "--", "sh", "-c", command, env=env)
+                with daemon.client() as client:
+                    next(each for each in client.events(0) if each.type == "Started")
+                yield Machine(daemon, anna, ben, job)
+            finally:
+                daemon.clear()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.server.accounts import Machine, a_machine
 from tests.server.served import Served, served_at
 
 from bough.client import Client
@@ -29,3 +30,10 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One for all tests of a file."""
     with served_at(tmp_path_factory.mktemp("standing") / "home") as served:
         yield served
+
+
+@pytest.fixture(scope="session")
+def machine() -> Iterator[Machine]:
+    """One daemon of root's for two other users."""
+    with a_machine() as machine:
+        yield machine

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bough.core.lots import Lots
 from bough.core.policy import Bools, Floats, Ints
 
 #: Chance that a job of a plan goes back to what it has, gives up, or has something else.
@@ -16,7 +17,7 @@ BACK, NOTHING, OTHER = 0.1, 0.01, 0.05
 
 def evolve(
     worth: Floats, size: Ints, devices: int, held: Ints, shape: tuple[int, int],
-    chance: np.random.Generator,
+    chance: Lots,
 ) -> Ints:  # fmt: skip
     """The option of each row (-1: none) in the best plan after so many generations.
 
@@ -39,12 +40,12 @@ def evolve(
     fitness = _fitness(value, alive)
     for _ in range(generations):
         parents = alive[_tournament(fitness, plans, chance)]
-        point = chance.integers(rows + 1, size=(plans, 1))
+        point = chance.below(rows + 1, (plans, 1))
         young = np.where(np.arange(rows) < point, parents[0], parents[1])
-        young = np.where(chance.random(young.shape) < BACK, now, young)
-        young = np.where(chance.random(young.shape) < NOTHING, 0, young)
-        drawn = allowed[np.arange(rows), (chance.random(young.shape) * count).astype(np.int64)]
-        young = np.where(chance.random(young.shape) < OTHER, drawn, young)
+        young = np.where(chance.parts(young.shape) < BACK, now, young)
+        young = np.where(chance.parts(young.shape) < NOTHING, 0, young)
+        drawn = allowed[np.arange(rows), (chance.parts(young.shape) * count).astype(np.int64)]
+        young = np.where(chance.parts(young.shape) < OTHER, drawn, young)
         young = repaired(young, cost, devices, order)
         alive = np.concatenate([alive, young])
         fitness = np.concatenate([fitness, _fitness(value, young)])
@@ -71,9 +72,9 @@ def _fitness(value: Floats, plans: Ints) -> Floats:
     return found
 
 
-def _tournament(fitness: Floats, plans: int, chance: np.random.Generator) -> Ints:
+def _tournament(fitness: Floats, plans: int, chance: Lots) -> Ints:
     """Two parents for each new plan: of two drawn plans the fitter."""
-    drawn = chance.integers(len(fitness), size=(2, plans, 2))
+    drawn = chance.below(len(fitness), (2, plans, 2))
     first, second = drawn[..., 0], drawn[..., 1]
     found: Ints = np.where(fitness[first] >= fitness[second], first, second)
     return found

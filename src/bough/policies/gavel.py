@@ -39,10 +39,13 @@ class Gavel(Policy, frozen=True):
 
     scope = "cluster"
 
+    #: What is made as great, or as small, as possible.
     objective: Literal["max_min", "finish_time", "makespan", "throughput", "fifo"] = "max_min"
     #: Whether it knows how fast each job is on each kind.
     aware: bool = True
+    #: Shares are decided anew at multiples of this.
     round_seconds: float = 360.0
+    #: Time that was received counts half after it.
     half_life_seconds: float = 3600.0
 
     def __post_init__(self) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from bough.core.choices import Choices, choices, choose, restart_factor, where_else
 from bough.core.genetic import evolve
 from bough.core.knapsack import improve, knapsack_of_one, knapsack_relaxed
+from bough.core.lots import Lots
 from bough.core.policy import Floats, Ints, Plan, Policy, View
 
 #: Added to every speed-up, so that having nothing has a finite cost.
@@ -39,15 +40,19 @@ class Pollux(Policy, frozen=True):
 
     content_with = "peak"
 
+    #: How the best plan is looked for.
     search: Literal["exact", "relaxed", "genetic"] = "exact"
     #: Exponent of the power mean: 1 is the plain mean; the lower, the more even.
     fairness: float = -1.0
     #: Seconds that a change is expected to cost.
     restart_seconds: float = 30.0
+    #: It is decided anew at multiples of this.
     round_seconds: float = 60.0
-    #: Of the genetic search: plans in a population, generations, and what chance begins with.
+    #: Of the genetic search: plans in a population.
     population: int = 100
+    #: Of the genetic search: how often it is bred.
     generations: int = 100
+    #: Of the genetic search: what its lots follow from.
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -101,9 +106,8 @@ class Pollux(Policy, frozen=True):
         """The option of each of these rows."""
         size, pool = table.size, table.pool
         if self.search == "genetic":
-            chance = np.random.default_rng(self.seed)
             shape = self.population, self.generations
-            option = evolve(worth, size, int(devices[0]), held, shape, chance)
+            option = evolve(worth, size, int(devices[0]), held, shape, Lots(self.seed))
             free = devices - size[option[option >= 0]].sum()
             improve(worth, option, size, pool, free)
             return option

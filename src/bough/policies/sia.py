@@ -47,6 +47,7 @@ class Sia(Policy, frozen=True):
     idle_penalty: float = 1.1
     #: Seconds that a restart is expected to cost.
     restart_seconds: float = 30.0
+    #: It is decided anew at multiples of this.
     round_seconds: float = 60.0
 
     def __post_init__(self) -> None:
