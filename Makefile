@@ -51,7 +51,7 @@ bench: $(VENV)/.ready-test ## Measure: every script of bench/, each against a ba
 		echo "== $$script"; $(BIN)/python $$script || status=1; \
 	done; exit $$status
 
-docs: $(VENV)/.ready-test ## Write docs/policies anew from the policy classes
+docs: $(VENV)/.ready-test ## Write the generated pages anew: policies, commands, JSON
 	$(BIN)/python docs/generate.py
 
 clean: ## Remove the environment, caches and results

@@ -47,11 +47,11 @@ def test_nested_and_flat_are_the_same() -> None:
 def test_every_field() -> None:
     (found,) = queues(
         "- {name: a, guarantee: 4, limit: 8, weight: 0.5, borrow: no, kind_limits: {H100: 2},"
-        " half_life: 7d, budget_device_hours: 1e3, paused: yes}"
+        " half_life: 7d, budget_device_hours: 1e3, paused: yes, dominant: yes}"
     )
     assert found == Queue(
         name="a", guarantee=4, limit=8, weight=0.5, borrow=False, kind_limits={"h100": 2},
-        half_life_seconds=604_800, budget_device_hours=1000, paused=True,
+        half_life_seconds=604_800, budget_device_hours=1000, paused=True, dominant=True,
     )  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def test_the_example() -> None:
          "q.yaml:1: queues.a: no field is called 'limt' (did you mean 'limit'?)"),
         ("queues: {a: {name: b}}",
          "q.yaml:1: queues.a: no field is called 'name' (one of: borrow, budget_device_hours, "
-         "guarantee, half_life, kind_limits, limit, parent, paused, queues, weight)"),
+         "dominant, guarantee, half_life, kind_limits, limit, parent, paused, queues, weight)"),
         ("- {parent: a}", "q.yaml:1: name is missing"),
         ("- {name: a}\n- {name: a}", "q.yaml:2: a queue called 'a' stands on line 1 already"),
         ("queues:\n  a:\n    queues: {a: }",

@@ -18,8 +18,8 @@ DEPTH_MAX: Final = 20
 #: The queue of jobs that name none: it exists whether it is written or not.
 DEFAULT: Final = "default"
 FIELDS: Final = (
-    "guarantee", "limit", "weight", "borrow", "kind_limits", "half_life", "budget_device_hours",
-    "paused", "parent", "queues",
+    "guarantee", "limit", "weight", "borrow", "dominant", "kind_limits", "half_life",
+    "budget_device_hours", "paused", "parent", "queues",
 )  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def _queue(name: str, parent: str, field: Field, given: dict[str, Field]) -> Que
     for whole in ("guarantee", "limit"):
         if whole in given:
             found[whole] = given[whole].whole()
-    for flag in ("borrow", "paused"):
+    for flag in ("borrow", "dominant", "paused"):
         if flag in given:
             found[flag] = given[flag].flag()
     if "weight" in given:

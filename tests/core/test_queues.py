@@ -366,8 +366,21 @@ def test_time_that_runs_backwards_costs_nothing() -> None:
     assert queues.budget_left(1) == 10
 
 
-def test_the_dominant_share_counts_the_scarcest_resource_by_weight() -> None:
-    queues = tree(Queue(name="a", weight=2), Queue(name="a1", parent="a"), Queue(name="b"))
-    used = np.array([[0, 0], [0, 0], [8, 10], [2, 60]], float)
-    share = queues.dominant(used, np.array([40.0, 100.0]))
-    assert share.tolist() == pytest.approx([0, 0.1, 0.2, 0.6])
+def test_queues_may_count_by_the_resource_that_their_jobs_use_most() -> None:
+    """The example of Ghodsi et al. (NSDI '11): twice 9 CPUs and 18 GB, and 90 devices."""
+    takes = np.array([[1.0, 0.0, 0.0], [1.0, 5.0, 10.0], [1.0, 15.0, 2.5]])
+    for dominant, expected in ((True, [6, 4]), (False, [5, 4])):
+        queues = tree(Queue(name="a", dominant=dominant), Queue(name="b", dominant=dominant))
+        demand = column(queues, {"a": 90, "b": 90})
+        own = queues.entitle(0.0, "h100", 90, demand, np.zeros_like(demand), takes=takes)
+        assert own.tolist() == [0, *expected]
+
+
+def test_a_queue_of_queues_counts_by_what_all_their_jobs_use_most() -> None:
+    below = [Queue(name=name, parent="a") for name in ("a1", "a2")]
+    queues = tree(Queue(name="a", dominant=True), *below, Queue(name="b"))
+    takes = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 3.0], [1.0, 5.0], [1.0, 0.0]])
+    demand = column(queues, {"a1": 50, "a2": 50, "b": 100})
+    own = queues.entitle(0.0, "h100", 100, demand, np.zeros_like(demand), takes=takes)
+    # A device of `a` counts as 4 of `b`: 20 of its devices use 80 hundredths of the CPUs.
+    assert own.tolist() == [0, 0, 10, 10, 80]

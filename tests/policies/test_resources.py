@@ -47,6 +47,23 @@ def test_drf_counts_the_cpus_of_a_whole_gang() -> None:
     assert sorted(found) == ["b0", "b1", "b2", "b3", "b4", "b5", "g"]
 
 
+def test_queues_are_evened_out_by_what_their_jobs_take_most_of_if_they_say_so() -> None:
+    """The example of Ghodsi et al. (NSDI '11), with more devices than anybody can use."""
+    node = m.NodeUp(at=0.0, node=m.Node(name="n", kind="a100", devices=90, cpus=9, memory=18 * GIB))
+    asks = {"a": {"cpus": 1.0, "memory": 4 * GIB}, "b": {"cpus": 3.0, "memory": GIB}}
+    jobs = [
+        m.Submitted(at=0.0, id=f"{queue}{i}", spec=JobSpec(name="j", queue=queue, **much))  # type: ignore[arg-type]
+        for queue, much in asks.items()
+        for i in range(9)
+    ]
+    for dominant, expected in ((True, ["a0", "a1", "a2", "b0", "b1"]), (False, ["a0", "a1"])):
+        set_ = [m.QueueSet(at=0.0, queue=m.Queue(name=q, dominant=dominant)) for q in asks]
+        commands = Scheduler(find("fifo")).handle([node, *set_, *jobs])
+        started = sorted(c.id for c in commands if isinstance(c, m.Start))
+        assert started[: len(expected)] == expected
+        assert dominant == (started == expected)
+
+
 @pytest.mark.parametrize("policy", ["max_min", "greedy"])
 def test_weights_of_jobs_count_if_wanted(policy: str) -> None:
     steps = Range(min=1, max=8, steps=tuple(range(1, 9)))

@@ -68,6 +68,7 @@ def show(name: str, watch: float | None, as_json: bool) -> None:
 @click.option("--weight", type=Share(0.0), metavar="X", help="Share of what is left over; 1.")
 @click.option("--parent", metavar="QUEUE", type=references.QUEUE, help="Stands below it; '' none.")
 @click.option("--borrow/--no-borrow", default=None, help="May use what others leave.")
+@click.option("--dominant/--no-dominant", default=None, help="Counts by what it uses most.")
 @click.option("--pause/--resume", "paused", default=None, help="Starts nothing, or again.")
 @click.option("--budget", metavar="HOURS|none", help="Device-hours it may still use.")
 @click.option("--half-life", type=Duration(), metavar="TIME", help="Past use counts half then; 0.")
@@ -97,7 +98,7 @@ def set_(name: str, as_json: bool, **given: Any) -> None:
 
 def changes(given: dict[str, Any]) -> dict[str, Any]:
     """What was given, as fields of a queue."""
-    fields = ("guarantee", "weight", "parent", "borrow", "paused")
+    fields = ("guarantee", "weight", "parent", "borrow", "dominant", "paused")
     found = {name: given[name] for name in fields if given[name] is not None}
     if given["half_life"] is not None:
         found["half_life_seconds"] = given["half_life"]
@@ -161,7 +162,11 @@ def option_of(before: Queue, after: Queue, field: str) -> Iterator[str]:
             if old.get(kind) != new.get(kind):
                 yield f"--kind {kind}={old.get(kind, 'none')}"
         return
-    flags = {"borrow": ("--no-borrow", "--borrow"), "paused": ("--resume", "--pause")}
+    flags = {
+        "borrow": ("--no-borrow", "--borrow"),
+        "dominant": ("--no-dominant", "--dominant"),
+        "paused": ("--resume", "--pause"),
+    }
     if field in flags:
         yield flags[field][bool(old)]
     elif field == "half_life_seconds":
@@ -248,7 +253,8 @@ def render_one(each: QueueRecord, look: Look) -> list[str]:
         "guarantee": f"{queue.guarantee} devices it gets back on demand",
         "limit": ("none" if queue.limit is None else f"{queue.limit} devices")
         + (f"; {kinds}" if kinds else ""),
-        "weight": f"{queue.weight:g} among its siblings",
+        "weight": f"{queue.weight:g} among its siblings"
+        + (", by the resource its jobs use most" if queue.dominant else ""),
         "borrows": "what others leave" if queue.borrow else "nothing",
         "past use": words.hours(each.history_device_hours * 3600) + " device-hours"
         + (f", half after {format_duration(queue.half_life_seconds)}" if queue.half_life_seconds

@@ -205,6 +205,8 @@ class Queue(Frozen, frozen=True):
     limit: int | None = None
     weight: float = 1.0  #: Share of what is left over among siblings.
     borrow: bool = True  #: May use what others leave.
+    #: Counts, beside its siblings, by what its jobs use most: devices, CPUs or memory.
+    dominant: bool = False
     #: Limits for single kinds of device.
     kind_limits: dict[str, int] = {}
     #: Past use counts half after this long; 0 means that past use does not count.

@@ -44,3 +44,7 @@ class Steps(NamedTuple):
     bounds: list[int]
     #: What its floor takes beyond its guarantee.
     ahead: list[int]
+    #: Of its own jobs alone: what may not be taken from them, and the most they may have.
+    own: list[tuple[int, int]]
+    #: What a device counts as when the rest is divided by weight.
+    counts: list[float]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -142,36 +143,60 @@ class QueueTree:
         demand: Ints,
         floor: Ints,
         elsewhere: Ints | None = None,
+        takes: Floats | None = None,
     ) -> Ints:
         """Devices of a pool each queue's own jobs may hold now, by queue index.
 
         `floor` is what may not be taken from them. `elsewhere` is what they hold in other pools:
-        it counts against limits and guarantees, which are for all pools together.
+        it counts against limits and guarantees, which are for all pools together. `takes`, where
+        queues count by what they use most, is what their jobs take of each resource with a device
+        (View.takes): no more is handed out then than there is of any.
         """
-        count = len(self.names)
-        other = [0] * count if elsewhere is None else self._sums(elsewhere)
-        own_floor: list[int] = floor.tolist()
-        own_bound: list[int] = np.maximum(demand, floor).tolist()
-        floors, bounds, claims = own_floor[:], own_bound[:], own_floor[:]
-        ahead = [0] * count
+        other = [0] * len(self.names) if elsewhere is None else self._sums(elsewhere)
+        steps = self._steps(pool, demand, floor, other)
+        own = self._divide(now, capacity, capacity, steps)
+        if takes is None:
+            return own
+        steps = steps._replace(counts=self._counts(takes, demand))
+
+        def enough(devices: int) -> bool:
+            own = self._divide(now, capacity, devices, steps)
+            return bool((own @ takes <= capacity * (1 + 1e-9)).all())
+
+        least, most = 0, capacity + 1
+        while most - least > 1:
+            middle = (least + most) // 2 if most <= capacity else capacity
+            least, most = (middle, most) if enough(middle) else (least, middle)
+        return self._divide(now, capacity, least, steps)
+
+    def _steps(self, pool: str, demand: Ints, floor: Ints, elsewhere: list[int]) -> Steps:
+        """What each queue may not lose, may claim and may have at most, with all below it."""
+        own = list(zip(floor.tolist(), np.maximum(demand, floor).tolist(), strict=True))
+        floors, bounds = [locked for locked, _ in own], [most for _, most in own]
+        claims, ahead = floors[:], [0] * len(own)
         for i in reversed(self._downwards):
             for c in self._children[i]:
                 floors[i] += floors[c]
                 bounds[i] += bounds[c]
                 claims[i] += claims[c]
-            bounds[i] = max(floors[i], min(bounds[i], self._ceiling(i, pool, other[i])))
-            guaranteed = self._guarantee[i] - other[i]
+            bounds[i] = max(floors[i], min(bounds[i], self._ceiling(i, pool, elsewhere[i])))
+            guaranteed = self._guarantee[i] - elsewhere[i]
             claims[i] = min(bounds[i], max(guaranteed, claims[i]))
             ahead[i] = claims[i] - max(min(bounds[i], guaranteed), 0)
-        given, steps = [0] * count, Steps(floors, claims, bounds, ahead)
-        own = np.zeros(count, np.int64)
-        self._share_out(now, capacity, capacity, self._tops, steps, given)
+        return Steps(floors, claims, bounds, ahead, own, [1.0] * len(own))
+
+    def _divide(self, now: float, capacity: int, devices: int, steps: Steps) -> Ints:
+        """So many of the devices, from the top of the tree downwards; each queue's own part."""
+        given = [0] * len(self.names)
+        own = np.zeros(len(given), np.int64)
+        self._share_out(now, capacity, devices, self._tops, steps, given)
         for i in self._downwards:
             children = self._children[i]
             if not children:
                 own[i] = given[i]
                 continue
-            mine = (own_floor[i], own_floor[i], own_bound[i], own_floor[i])
+            locked, most = steps.own[i]
+            mine = (locked, locked, most, locked)
             own[i] = self._share_out(now, capacity, given[i], children, steps, given, mine)
         return own
 
@@ -203,7 +228,9 @@ class QueueTree:
                 got = apportion(devices - sum(got), got, top, top)
         top = list(map(max, got, [*(bounds[c] for c in asking), mine[2]]))
         if top != got:
-            weight = [*self._pull(now, asking, capacity), 1.0]
+            pull = self._pull(now, asking, capacity)
+            counts = steps.counts
+            weight = [*(w / counts[c] for w, c in zip(pull, asking, strict=True)), 1.0]
             ahead = [*(steps.ahead[c] for c in asking), mine[3]]
             got = apportion(devices - sum(got), got, top, weight, ahead)
         for c, part in zip(asking, got, strict=False):
@@ -254,7 +281,7 @@ class QueueTree:
 
     def with_those_below(self, name: str, used: Ints) -> int:
         """Devices that a queue's jobs hold with all jobs below it."""
-        return self._sums(used)[self._index[name]]
+        return int(self._sums(used)[self._index[name]])
 
     def _pull(self, now: float, asking: Sequence[int], capacity: int) -> list[float]:
         """Weights of siblings, less for those that used more than their share of the past.
@@ -323,30 +350,29 @@ class QueueTree:
         budget = self._queues[i].budget_device_hours
         return budget < INFINITY and self._spent[i] >= budget * HOUR_SECONDS * (1 - 1e-12)
 
-    def _sums(self, own: Ints) -> list[int]:
+    def _sums(self, own: npt.NDArray[Any]) -> list[Any]:
         """Each queue's own number with those of all queues below it."""
-        sums: list[int] = own.tolist()
+        sums: list[Any] = own.tolist()
         for i in reversed(self._downwards):
             if self._parent[i] != ROOT:
                 sums[self._parent[i]] += sums[i]
         return sums
 
+    def _counts(self, takes: Floats, demand: Ints) -> list[float]:
+        """What a device of each queue counts as: its part of the resource that is used most.
+
+        Dividing by weight over this evens out dominant shares (Ghodsi et al., NSDI '11).
+        """
+        most = np.max([self._sums(part) for part in (takes * demand[:, None]).T], axis=0)
+        counts = (most / np.maximum(self._sums(demand), 1)).tolist()
+        pairs = zip(counts, self._queues, strict=True)
+        return [max(count, 1.0) if queue.dominant else 1.0 for count, queue in pairs]
+
     # ------------------------------------------------------------------------- the rest
 
-    def dominant(self, used: Floats, capacity: Floats) -> Floats:
-        """Dominant-resource share by weight (Ghodsi et al., NSDI '11): one number for each queue.
-
-        `used` has a row for each queue and a column for each resource (devices, CPUs, memory…).
-        """
-        sums = used.astype(np.float64)
-        for i in reversed(self._downwards):
-            if self._parent[i] != ROOT:
-                sums[self._parent[i]] += sums[i]
-        weight = np.array([q.weight for q in self._queues])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.where(capacity > 0, sums / capacity, 0.0).max(axis=1)
-            found: Floats = np.where(share > 0, share / weight, 0.0)
-        return found
+    def looks_at_resources(self) -> bool:
+        """Whether some queue counts by another resource than devices."""
+        return any(queue.dominant for queue in self._queues)
 
     def state(self) -> TreeState:
         """Everything remembered, as plain data."""

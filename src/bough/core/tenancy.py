@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.core.policy import Ints
+from bough.core.dominance import taken_with_a_device
+from bough.core.policy import Floats, Ints
 from bough.core.reason import BUDGET, PAUSED, QUOTA
 from bough.core.state import State
 
@@ -35,6 +36,8 @@ class Claims:
     demand: Ints
     #: What it cannot give back now.
     floor: Ints
+    #: What its jobs take of each resource with a device in the mean, where that counts.
+    takes: Floats | None = None
 
 
 def claims_on(state: State, rows: Ints, sizes: Ints) -> Claims:
@@ -57,7 +60,17 @@ def claims_on(state: State, rows: Ints, sizes: Ints) -> Claims:
         elsewhere=everywhere - held,
         demand=total(table.hi[rows]),
         floor=total(table.must[rows] * table.lo[rows]),
+        takes=taken(state, rows, queue) if state.queues.looks_at_resources() else None,
     )
+
+
+def taken(state: State, rows: Ints, queue: Ints) -> Floats:
+    """What the jobs of each queue take of each resource with a device, in the mean."""
+    wants, count = state.table.hi[rows], len(state.queues.names)
+    each = taken_with_a_device(state, rows) * wants[:, None]
+    sums = np.stack([np.bincount(queue, part, count) for part in each.T], axis=1)
+    found: Floats = sums / np.maximum(sums[:, :1], 1.0)
+    return found
 
 
 def share_pool(
@@ -69,7 +82,7 @@ def share_pool(
 
     def entitle(demand: Ints) -> Ints:
         return queues.entitle(
-            state.now, claims.pool, devices, demand, claims.floor, claims.elsewhere
+            state.now, claims.pool, devices, demand, claims.floor, claims.elsewhere, claims.takes
         )
 
     want, got = np.zeros(len(rows), np.int64), np.zeros_like(demand)
