@@ -36,14 +36,14 @@ def test_names_and_knobs(text: str, policy: Policy) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("lsa", "unknown policy 'lsa'; did you mean 'las'?"),
+        ("lass", "unknown policy 'lass'; did you mean 'las'?"),
         ("las(limit=[3])", "policy 'las' has no knob 'limit'; did you mean 'limits'?"),
         ("srtf(x=1)", "policy 'srtf' has no knob 'x'; it has none"),
-        ("las(limits=3)", "policy 'las': Expected `array`, got `int` - at `$.limits`"),
+        ("las(limits=3)", "policy 'las': limits: expected array, got int"),
         ("las(limits=[2,1])", "policy 'las': limits [2.0, 1.0] must be positive and ascending"),
         ("las(limits=[])", "policy 'las': there must be 1 to 100 limits"),
         ("las(promote=-1)", "policy 'las': promote must be positive"),
-        ("fifo(skip=maybe)", "policy 'fifo': Expected `bool`, got `str` - at `$.skip`"),
+        ("fifo(skip=maybe)", "policy 'fifo': skip: expected bool, got str"),
         ("fifo(skip)", "policy 'fifo': 'skip' is no knob=value"),
         ("fifo(=1)", "policy 'fifo': '=1' is no knob=value"),
         ("", "'' is no policy: write NAME, NAME(knob=value) or NAME:knob=value"),

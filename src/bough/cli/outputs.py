@@ -13,7 +13,7 @@ from typing import Any
 import click
 import msgspec
 
-from bough.cli.table import COLUMNS, Row, count, duration, show
+from bough.cli.table import COLUMNS, Row, counted, duration, show
 from bough.sim.bounds import lower_bound
 from bough.sim.record import RunRecord
 from bough.sim.results import job_rows, summarise
@@ -54,8 +54,8 @@ def print_csv(rows: Sequence[Row]) -> None:
 
 def print_comparison(first: RunRecord, rows: Sequence[Row], bound: float | None) -> None:
     """What was simulated in a line, the table, and what no policy can beat."""
-    jobs = count(len(first.jobs))
-    click.echo(f"{first.trace}: {jobs} jobs on {first.cluster} ({count(first.devices)} devices)")
+    jobs, devices = counted(len(first.jobs), "job"), counted(first.devices, "device")
+    click.echo(f"{first.trace}: {jobs} on {first.cluster} ({devices})")
     click.echo()
     show(rows, COLUMNS, ["policy"])
     if bound is not None:

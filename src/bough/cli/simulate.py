@@ -11,6 +11,7 @@ import click
 
 from bough.cli import inputs, options
 from bough.cli.progress import Bar
+from bough.cli.table import counted
 from bough.errors import InputError, nearest
 
 if TYPE_CHECKING:
@@ -96,7 +97,11 @@ def prepare(trace_file: Path, cluster: str, wanted: Wanted, given: dict[str, Any
 def nearest_few(name: str, known: set[str]) -> str:
     """The hint for a job that is not there; a trace has too many to name them all."""
     hint = nearest(name, known)
-    return hint if hint.startswith("did") else f"{len(known)} jobs, the first is {min(known)!r}"
+    return (
+        hint
+        if hint.startswith("did")
+        else f"{counted(len(known), 'job')}, the first is {min(known)!r}"
+    )
 
 
 def compare(setting: Setting, policies: Sequence[str], processes: int) -> list[RunRecord]:

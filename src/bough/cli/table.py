@@ -36,6 +36,10 @@ def count(number: float | None) -> str:
     return "–" if number is None else f"{number:,.0f}"
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def times(factor: float | None) -> str:
     return "–" if factor is None else f"×{factor:.2f}"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bough.cli.options import FORMATS, Duration
+from bough.cli.table import counted
 from bough.errors import InputError
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def convert(trace: Path, out: Path, **given: Any) -> None:
     write_trace(found, out)
     show_lines("problems", found.problems, err=True)
     show_lines("notes", found.notes, err=True)
-    click.echo(f"wrote {len(found.jobs):,} jobs to {out}", err=True)
+    click.echo(f"wrote {counted(len(found.jobs), 'job')} to {out}", err=True)
 
 
 @command.command("generate")
@@ -152,7 +153,7 @@ def generate(jobs: int, devices: int, load: float, elastic: float, **given: Any)
         error.field = f"--{(error.field or '').replace('_', '-')}"
         raise
     write_trace(trace, out)
-    click.echo(f"wrote {len(trace.jobs):,} jobs to {out}", err=True)
+    click.echo(f"wrote {counted(len(trace.jobs), 'job')} to {out}", err=True)
 
 
 def read(path: Path, given: dict[str, Any]) -> Trace:

@@ -75,7 +75,13 @@ def find(text: str) -> Policy:
     try:
         return msgspec.convert(knobs, kind)
     except msgspec.ValidationError as error:
-        raise ValueError(f"policy {name!r}: {error}") from None
+        raise ValueError(f"policy {name!r}: {_of_knob(str(error))}") from None
+
+
+def _of_knob(error: str) -> str:
+    """What msgspec says of a value, with the knob's name in front."""
+    what, at, path = error.partition(" - at `$.")
+    return f"{path.rstrip('`')}: {what[0].lower()}{what[1:].replace('`', '')}" if at else error
 
 
 def parse(text: str) -> tuple[str, dict[str, Any]]:
