@@ -5,6 +5,7 @@ from __future__ import annotations
 from bough.policies import builtin
 from bough.policies.afs import Afs
 from bough.policies.backfill import Backfill
+from bough.policies.chronus import Chronus
 from bough.policies.drf import Drf
 from bough.policies.edf import Edf
 from bough.policies.fair import Fair
@@ -29,6 +30,13 @@ class TestAfs(PolicyContract):
 class TestBackfill(PolicyContract):
     policies = (Backfill(), Backfill(unknown_seconds=3600.0))
     at_wish = True
+
+
+class TestChronus(PolicyContract):
+    policies = (Chronus(), Chronus(lease_seconds=1000.0, margin=0.2))
+    at_wish = True
+    passes_over = True
+    drifts = True
 
 
 class TestDrf(PolicyContract):

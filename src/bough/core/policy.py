@@ -16,6 +16,8 @@
    have that, and what arrives or ends leaves enough for all. A wake_at is of no use then.
 9. Two forms of plan: *sizes* (one number for each job) or an *order* (jobs get their wished size
    one after another while they can be placed; with ``skip``, those that cannot are passed over).
+10. ``admit`` says yes, no, or yes without the promise (``Verdict.promised``): the job then counts
+   as best effort from its first row on.
 """
 
 from __future__ import annotations
@@ -143,6 +145,8 @@ class Verdict:
     text: str = ""
     facts: Facts = field(default_factory=dict)
     remedy: str = ""
+    #: When accepted: False lets it run as best effort, without the promise it asked for.
+    promised: bool = True
 
     def reason(self) -> Reason:
         """The same as every other reason."""

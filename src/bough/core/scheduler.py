@@ -105,9 +105,11 @@ class Scheduler:
                 if not state.queues.trivial:
                     state.queues.charge(event.at, self._used())
                 state.now = event.at
-            if self._admits and type(event) is m.Submitted and not self._admit(event):
-                continue
-            HANDLERS[type(event)](state, event)
+            taken: m.Event | None = event
+            if self._admits and type(event) is m.Submitted:
+                taken = self._admit(event)
+            if taken is not None:
+                HANDLERS[type(taken)](state, taken)
         # 2. What time has changed.
         if state.locks or state.limits or state.backoffs or self._plan_wake_at <= state.now:
             self._expire()
@@ -165,18 +167,22 @@ class Scheduler:
 
     # ------------------------------------------------------------------ the steps
 
-    def _admit(self, event: m.Submitted) -> bool:
-        """Ask the policy whether it takes the job; a refusal is final."""
+    def _admit(self, event: m.Submitted) -> m.Submitted | None:
+        """Ask the policy whether it takes the job, and as what; a refusal (None) is final."""
         state = self.state
         if event.id in state.jobs or event.id in state.ended:
-            return False
+            return None
         verdict = self.policy.admit(admission_view(state, event.spec), event.spec)
         if not verdict.accepted:
             state.ended[event.id] = "rejected"
             state.farewells.keep(event.id, verdict.reason())
             state.out.append(m.Ended(event.id, 0, "rejected", verdict.text or verdict.code))
             release_dependents(state, event.id)
-        return verdict.accepted
+            return None
+        if not verdict.promised and event.spec.service == "guaranteed":
+            spec = msgspec.structs.replace(event.spec, service="best-effort")
+            return msgspec.structs.replace(event, spec=spec)
+        return event
 
     def _used(self) -> Ints:
         """Devices held by each queue's own jobs."""

@@ -11,6 +11,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from bough.core.jobs import Jobs
+
 #: A moment so close before a turn (as a part of one) is in it: products of times are rounded.
 ROUNDING = 1e-6
 
@@ -34,3 +36,16 @@ def next_turn(now: float, seconds: float) -> float:
 def begins(now: float, seconds: float, slack_seconds: float) -> bool:
     """Whether this moment is at the beginning of a turn; bodies wake a little late."""
     return now - turn(now, seconds) * seconds <= slack_seconds
+
+
+#: What is decided anew is decided within this part of a turn; later, who runs goes on.
+OPENING = 0.1
+
+
+def keeps_its_turn(jobs: Jobs, now: float, seconds: float) -> npt.NDArray[np.bool_]:
+    """Who runs and goes on until the next turn: who began in this one, and late in it everybody."""
+    runs = jobs.size > 0
+    if not begins(now, seconds, OPENING * seconds):
+        return runs
+    found: npt.NDArray[np.bool_] = runs & (turns(jobs.run_since, seconds) == turn(now, seconds))
+    return found

@@ -17,6 +17,7 @@ from bough.errors import nearest
 _BUILTIN: Final[dict[str, str]] = {
     "afs": "Afs",
     "backfill": "Backfill",
+    "chronus": "Chronus",
     "drf": "Drf",
     "edf": "Edf",
     "elasticflow": "ElasticFlow",
