@@ -18,6 +18,7 @@ from bough.policies.optimus import Optimus
 from bough.policies.qssf import Qssf
 from bough.policies.srsf import Srsf
 from bough.policies.srtf import Srtf
+from bough.policies.themis import Themis
 from bough.policies.tiresias import Tiresias
 from bough.testing.policies import PolicyContract
 
@@ -110,6 +111,12 @@ class TestSrtf(PolicyContract):
     policies = (Srtf(),)
     at_wish = True
     passes_over = True
+
+
+class TestThemis(PolicyContract):
+    policies = (Themis(), Themis(fairness=0.0, exact_cells=100), Themis(lease_seconds=1000.0))
+    passes_over = True
+    drifts = True
 
 
 class TestTiresias(PolicyContract):

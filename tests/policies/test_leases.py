@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +15,7 @@ from bough.core.model import INFINITY, JobSpec
 from bough.core.policy import Plan, Verdict, View
 from bough.policies import find
 from bough.policies.chronus import Chronus, pack
+from bough.policies.themis import Themis, rhos
 from bough.sim.engine import simulate
 from bough.sim.trace import Trace
 from bough.testing.views import Row, granted, make_view
@@ -119,3 +122,68 @@ class TestChronusPromises:
         ended = found(record)
         for name in promises:
             assert ended[name].end <= ended[name].deadline + 1e-3
+
+
+class TestThemis:
+    def test_rho_by_hand(self) -> None:
+        """Alone on half of 4 devices it would take 200 s; it came 100 s ago and needs 100 more."""
+        row = Row(sizes=(2, 4), speed=(2.0, 4.0), left=400.0, submitted=0.0)
+        rho, waits = rhos(make_view(4, [row, row], now=100.0), 600.0)
+        assert rho.size.tolist() == [2, 4]
+        assert rho.each[0].tolist() == pytest.approx([1.5, 1.0])
+        assert waits[0] == pytest.approx((100 + 600 + 200) / 200)
+
+    def test_the_worst_bid_first(self) -> None:
+        """The short job suffers more from the same wait."""
+        rows = [Row(sizes=(4,), left=9e5, submitted=0.0), Row(sizes=(4,), left=90.0, submitted=0.0)]
+        assert granted(Themis(), make_view(4, rows, now=600.0)).tolist() == [0, 4]
+
+    def test_leases_are_not_taken_away(self) -> None:
+        runs = Row(sizes=(4,), size=4, left=9e5, submitted=0.0)
+        waits = Row(sizes=(4,), left=90.0, submitted=0.0)
+        assert granted(Themis(), make_view(4, [runs, waits], now=599.0)).tolist() == [4, 0]
+        assert granted(Themis(), make_view(4, [runs, waits], now=600.0)).tolist() == [0, 4]
+
+    def test_leftovers_go_to_those_who_did_not_bid(self) -> None:
+        """One of five bids; it cannot use all."""
+        rows = [Row(sizes=(2,), left=100.0, submitted=0.0)] + [Row(sizes=(1,), left=1e5)] * 4
+        assert granted(Themis(), make_view(4, rows, now=600.0)).tolist() == [2, 1, 1, 0, 0]
+
+    @settings(max_examples=40, deadline=None)
+    @given(st.data())
+    def test_the_product_of_values_is_the_greatest(self, data: st.DataObject) -> None:
+        """Against all there is to choose from, all of them bidding."""
+        rows = [
+            Row(
+                sizes=(1, 2, 4), speed=data.draw(st.sampled_from([(1, 2, 4), (1, 1.5, 1.8)])),
+                left=data.draw(st.sampled_from([100.0, 1e3, 1e4])),
+                submitted=data.draw(st.sampled_from([0.0, 300.0, 600.0])),
+            )
+            for _ in range(data.draw(st.integers(1, 4)))
+        ]  # fmt: skip
+        devices = data.draw(st.integers(1, 9))
+        view = make_view(devices, rows, now=600.0)
+        rho, waits = rhos(view, 600.0)
+
+        def product(sizes: tuple[int, ...]) -> float:
+            value = 1.0
+            for row, size in enumerate(sizes):
+                worth = rho.each[row, rho.size.tolist().index(size)] if size else waits[row]
+                value /= float(worth)
+            return value
+
+        every = itertools.product((0, 1, 2, 4), repeat=len(rows))
+        best = max(product(sizes) for sizes in every if sum(sizes) <= devices)
+        found = Themis(fairness=0.0)._auction(rho, waits, np.arange(len(rows)), devices)
+        assert product(tuple(found.tolist())) == pytest.approx(best)
+
+    def test_equal_jobs_end_about_equally_late(self) -> None:
+        """Three that each need all devices for 100 leases: nobody is more than a lease ahead."""
+        rows = [job(f"{i}", 0.0, 6000.0, 4) for i in range(3)]
+        ends = sorted(one.end for one in replay(rows, policy="themis(lease_seconds=60)").jobs)
+        assert ends == [17880.0, 17940.0, 18000.0]
+
+    @pytest.mark.parametrize("knobs", ["lease_seconds=0", "fairness=1.5"])
+    def test_knobs_are_checked(self, knobs: str) -> None:
+        with pytest.raises(ValueError, match=r"lease_seconds|fairness"):
+            find(f"themis:{knobs}")

@@ -34,6 +34,7 @@ _BUILTIN: Final[dict[str, str]] = {
     "sia": "Sia",
     "srsf": "Srsf",
     "srtf": "Srtf",
+    "themis": "Themis",
     "tiresias": "Tiresias",
 }
 
