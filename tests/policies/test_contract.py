@@ -16,6 +16,7 @@ from bough.policies.las import Las
 from bough.policies.max_min import MaxMin
 from bough.policies.optimus import Optimus
 from bough.policies.qssf import Qssf
+from bough.policies.shockwave import Shockwave
 from bough.policies.srsf import Srsf
 from bough.policies.srtf import Srtf
 from bough.policies.themis import Themis
@@ -99,6 +100,13 @@ class TestQssfPassingOver(PolicyContract):
     policies = (Qssf(skip=True),)
     at_wish = True
     passes_over = True
+
+
+class TestShockwave(PolicyContract):
+    policies = (Shockwave(), Shockwave(window_rounds=1, latest=2.0), Shockwave(round_seconds=1000))
+    at_wish = True
+    passes_over = True
+    drifts = True
 
 
 class TestSrsf(PolicyContract):

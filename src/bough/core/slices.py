@@ -38,8 +38,15 @@ def begins(now: float, seconds: float, slack_seconds: float) -> bool:
     return now - turn(now, seconds) * seconds <= slack_seconds
 
 
+#: Bodies wake a little late: within this part of a turn, it begins.
+LATE = 0.02
 #: What is decided anew is decided within this part of a turn; later, who runs goes on.
 OPENING = 0.1
+
+
+def opens(now: float, seconds: float) -> bool:
+    """Whether a turn begins now, as far as bodies keep time."""
+    return begins(now, seconds, LATE * seconds)
 
 
 def keeps_its_turn(jobs: Jobs, now: float, seconds: float) -> npt.NDArray[np.bool_]:

@@ -31,6 +31,7 @@ _BUILTIN: Final[dict[str, str]] = {
     "optimus": "Optimus",
     "pollux": "Pollux",
     "qssf": "Qssf",
+    "shockwave": "Shockwave",
     "sia": "Sia",
     "srsf": "Srsf",
     "srtf": "Srtf",

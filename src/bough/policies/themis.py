@@ -12,10 +12,7 @@ from bough.core.knapsack import knapsack_of_one, knapsack_relaxed
 from bough.core.model import INFINITY
 from bough.core.policy import Floats, Ints, Plan, Policy, View
 from bough.core.share import fill_in_order, in_order, peaks, stable_order
-from bough.core.slices import begins, next_turn
-
-#: Leases are let anew within this part of one: bodies wake a little late.
-OPENING = 0.01
+from bough.core.slices import next_turn, opens
 
 
 class Themis(Policy, frozen=True):
@@ -50,8 +47,8 @@ class Themis(Policy, frozen=True):
 
     def plan(self, view: View) -> Plan:
         jobs = view.jobs
-        opens = begins(view.now, self.lease_seconds, OPENING * self.lease_seconds)
-        keeps = (jobs.must != 0) | ((jobs.size > 0) & (not opens))
+        late = not opens(view.now, self.lease_seconds)
+        keeps = (jobs.must != 0) | ((jobs.size > 0) & late)
         most = np.maximum(np.minimum(peaks(view.classes)[jobs.cls], jobs.hi), jobs.lo)
         most[keeps] = np.clip(jobs.size, jobs.lo, jobs.hi)[keeps]
         rho, waits = rhos(view, self.lease_seconds)
