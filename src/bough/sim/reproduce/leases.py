@@ -35,7 +35,8 @@ THEMIS: Final = Cause(
 )
 CHRONUS: Final = Cause(
     "the same",
-    "not taken apart: their version of it needs a commercial solver, ours is greedy. Without a cost of starts ours keeps more deadlines still (.41)",
+    "not taken apart: their version of it needs a commercial solver, ours is greedy. Without a "
+    "cost of starts ours keeps more deadlines still (.41)",
 )
 FIGURE_8A: Final = ("figure 8a", "elasticflow/traces/elasticVpollux_e.csv", "16x4xt4")
 FIGURE_10: Final = (

@@ -40,14 +40,15 @@ FAIR = Cause(
 MARKET = Cause(
     "the same",
     "not taken apart: theirs changes the batch sizes of jobs as they train ({dynamic} of {jobs} "
-    "jobs in this trace) and foretells what that does to their run times; ours keeps the trace's run times. "
-    "How many rounds each job gets is found without an integer program, anew each round",
+    "jobs in this trace) and foretells what that does to their run times; ours keeps the trace's "
+    "run times. How many rounds each job gets is found without an integer program, anew each "
+    "round",
 )
 AUCTION = Cause(
     "the same",
-    "not taken apart: theirs is a linear program for the worst ratio of finish times, on jobs whose batch sizes "
-    "change ({dynamic} of {jobs} jobs in this trace); ours is the auction of Themis' paper, with "
-    "leases of a round",
+    "not taken apart: theirs is a linear program for the worst ratio of finish times, on jobs "
+    "whose batch sizes change ({dynamic} of {jobs} jobs in this trace); ours is the auction of "
+    "Themis' paper, with leases of a round",
 )
 
 
