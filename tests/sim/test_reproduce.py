@@ -103,7 +103,7 @@ def test_shockwave_is_explained() -> None:
 
 @pytest.mark.data
 def test_leases_on_elasticflows_figures() -> None:
-    found = rows("elasticflow-leases", "elasticflow/traces/elasticVpollux_e.csv")
+    found = rows("leases", "elasticflow/traces/elasticVpollux_e.csv")
     themis = [row for row in found if row.policy == "themis"]
     assert len(themis) == 3
     assert wrong(themis, 0.09) == []
