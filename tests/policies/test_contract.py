@@ -6,6 +6,7 @@ from bough.policies import builtin
 from bough.policies.afs import Afs
 from bough.policies.backfill import Backfill
 from bough.policies.chronus import Chronus
+from bough.policies.dragon import Dragon
 from bough.policies.drf import Drf
 from bough.policies.edf import Edf
 from bough.policies.fair import Fair
@@ -39,6 +40,15 @@ class TestChronus(PolicyContract):
     at_wish = True
     passes_over = True
     drifts = True
+
+
+class TestDragon(PolicyContract):
+    policies = (Dragon(), Dragon(wait_seconds=1000.0, idle_seconds=1000.0))
+
+
+class TestDragonOfTheFirstGeneration(PolicyContract):
+    policies = (Dragon(generation=1), Dragon(generation=1, wait_seconds=0.0, idle_seconds=1.0))
+    passes_over = True
 
 
 class TestDrf(PolicyContract):

@@ -18,6 +18,7 @@ _BUILTIN: Final[dict[str, str]] = {
     "afs": "Afs",
     "backfill": "Backfill",
     "chronus": "Chronus",
+    "dragon": "Dragon",
     "drf": "Drf",
     "edf": "Edf",
     "elasticflow": "ElasticFlow",
