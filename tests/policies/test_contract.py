@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
+
 from bough.policies import builtin
 from bough.policies.afs import Afs
 from bough.policies.backfill import Backfill
@@ -145,5 +148,8 @@ class TestTiresias(PolicyContract):
 
 
 def test_every_policy_is_tested() -> None:
+    """Here or in a file of its own."""
+    for file in Path(__file__).parent.glob("test_*.py"):
+        importlib.import_module(f"tests.policies.{file.stem}")
     tested = {type(p) for kit in PolicyContract.__subclasses__() for p in kit.policies}
     assert set(builtin().values()) <= tested

@@ -16,6 +16,7 @@ quota must count these as its own (`whole`); else later jobs may plan with them 
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -23,11 +24,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bough.core.model import INFINITY
-from bough.core.policy import Classes, Ints, View
+from bough.core.policy import Classes, Floats, Ints, View
 from bough.core.profile import Profile
 
 #: An end this late is in time: clocks and products of times are rounded.
 SLACK_SECONDS: Final = 1e-4
+#: Nobody waits for so short a time: else what is left by rounding would be put off for ever.
+WAITS_SECONDS: Final = 2 * SLACK_SECONDS
 #: The earliest deadline is looked for to this, or to this part of the time until then.
 PRECISE_SECONDS: Final = 1.0
 PRECISE_SHARE: Final = 0.002
@@ -111,7 +114,7 @@ def promised_rows(view: View) -> Ints:
     return rows
 
 
-def needs_of(view: View, rows: Ints, margin: float = 0.0) -> list[Need]:
+def needs_of(view: View, rows: Ints, margin: float | Floats = 0.0) -> list[Need]:
     """What these rows need; `margin` is the part of their speed that is not counted on."""
     jobs, found = view.jobs, useful_levels(view.classes)
     left = jobs.left()[rows] / (1.0 - margin)
@@ -122,7 +125,7 @@ def needs_of(view: View, rows: Ints, margin: float = 0.0) -> list[Need]:
         levels = found[cls].upto(most)
         # What ends at this very moment, but for rounding, is not to be pushed aside.
         ends_now = work <= SLACK_SECONDS * levels.speeds[-1]
-        by = max(deadline, view.now + 2 * SLACK_SECONDS) if ends_now else deadline
+        by = max(deadline, view.now + WAITS_SECONDS) if ends_now else deadline
         least = levels.sizes[bisect_right(levels.sizes, held) - 1]
         needs.append(Need(levels, work, by, least))
     return needs
@@ -173,6 +176,9 @@ def _hold(profile: Profile, need: Need, devices: int) -> None:
 def fill_one(profile: Profile, need: Need, rules: Rules) -> Share | None:
     """The fewest devices with which this job is done in time on what is free."""
     slot = rules.slot_seconds
+    if need.left <= 0:
+        now = profile.times[0]
+        return Share(need.floor, ((now, need.floor), (now, 0)))
     if slot:
         need = need._replace(deadline=need.deadline // slot * slot)
     if need.floor:
@@ -184,7 +190,9 @@ def fill_one(profile: Profile, need: Need, rules: Rules) -> Share | None:
         return None
     high, rises = quota
     if slot:
-        rises = max(rises // slot * slot, profile.times[0])
+        rises = rises // slot * slot
+    if rises <= profile.times[0] + WAITS_SECONDS:
+        rises = profile.times[0]
     least = need.levels.sizes.index(need.floor)
     return _take(profile, need, (max(high - 1, least), max(high, least)), rises, rules.whole)
 
@@ -194,7 +202,7 @@ def _lowest_quota(profile: Profile, need: Need) -> tuple[int, float] | None:
     times, free, (sizes, speeds) = profile.times, profile.free, need.levels
     last = bisect_left(times, need.deadline)
     if not last:
-        return None if need.left > 0 else (1, need.deadline)
+        return None
     ends = [*times[1:last], need.deadline]
     usable = [max(bisect_right(sizes, devices) - 1, 0) for devices in free[:last]]
     seconds_at = [0.0] * len(sizes)
@@ -280,6 +288,12 @@ def placed(needs: Sequence[Need], newcomer: Need) -> list[Need]:
     return [*needs[:at], newcomer, *needs[at:]]
 
 
+def soonest_end(now: float, need: Need, rules: Rules = RULES) -> float:
+    """When a job could be done at the earliest, with all it can use from now on."""
+    end, slot = now + need.left / need.levels.speeds[-1], rules.slot_seconds
+    return math.ceil(end / slot) * slot if slot else end
+
+
 def earliest_deadline(
     profile: Profile, needs: Sequence[Need], newcomer: Need, rules: Rules = RULES
 ) -> float:
@@ -293,11 +307,13 @@ def earliest_deadline(
         return fits(profile.copy(), among, rules)
 
     after, now = profile.copy(), profile.times[0]
+    early, soonest = max(newcomer.deadline, now), soonest_end(now, newcomer, rules)
+    if soonest > early and works(soonest):
+        return soonest
     fill(after, needs, rules)
-    alone = rush(after, newcomer.levels, newcomer.left).end + rules.slot_seconds
-    last = max(alone, needs[-1].deadline + rules.slot_seconds) if needs else alone
-    early = max(newcomer.deadline, now)
-    late = next((d for d in (alone, last) if d < INFINITY and works(d)), INFINITY)
+    behind = rush(after, newcomer.levels, newcomer.left).end + rules.slot_seconds
+    last = max(behind, needs[-1].deadline + rules.slot_seconds) if needs else behind
+    late = next((d for d in (behind, last) if d < INFINITY and works(d)), INFINITY)
     if late == INFINITY or late <= early:
         return late
     while late - early > max(PRECISE_SECONDS, PRECISE_SHARE * (late - now)):

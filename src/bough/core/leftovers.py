@@ -2,71 +2,63 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable
-from heapq import heapify, heappop, heappush
+import numpy as np
 
-from bough.core.filling import Levels, useful_levels
-from bough.core.model import INFINITY
-from bough.core.policy import View
-
-#: Device time that is saved or lost, for each device more; the row; its size after.
-Step = tuple[float, int, int]
+from bough.core.alone import level_table
+from bough.core.order import fit_in_order
+from bough.core.policy import Floats, Ints, View
 
 
-def start_more(view: View, granted: list[int], free: int, order: Iterable[int]) -> int:
-    """Rows with nothing get their least in this order while it is there; what is left."""
-    lo = view.jobs.lo.tolist()
-    for row in order:
-        if not free:
-            break
-        if not granted[row] and lo[row] <= free:
-            granted[row] = lo[row]
-            free -= lo[row]
-    return free
+def start_more(view: View, granted: Ints, order: Ints) -> Ints:
+    """Rows with nothing get their least in this order while it is there."""
+    free = view.devices - int(granted.sum())
+    waiting = order[granted[order] == 0]
+    return granted + fit_in_order(view.jobs.lo, free, waiting, skip=True)
 
 
-def grow(view: View, granted: list[int], free: int, most_first: bool = False) -> int:
-    """Rows go up size by size, the one whose device time grows least first; what is left.
+def grow(view: View, granted: Ints, most_first: bool = False) -> Ints:
+    """Rows go up size by size, the one whose device time grows least first.
 
     What a job would use from now to its end is compared, at the new size and at the old one, for
-    each device more. Sizes that make a job no faster are never given. Where the work is unknown
-    the step counts as the dearest. With `most_first` the dearest goes first.
+    each device more. Sizes that make a job no faster are never given. With `most_first` the
+    dearest goes first. Who cannot pay for a step takes none of those behind it.
     """
-    jobs, levels = view.jobs, useful_levels(view.classes)
-    cls, hi, left = jobs.cls.tolist(), jobs.hi.tolist(), jobs.left_or_guess().tolist()
-
-    def step(row: int) -> Step | None:
-        found = next_size(levels[cls[row]], granted[row])
-        if found is None or found[0] > hi[row]:
-            return None
-        size, each = found
-        cost = left[row] * each if each > 0 else 0.0
-        return (-cost if most_first else cost), row, size
-
-    rows = [row for row, size in enumerate(granted) if 0 < size < hi[row]] if free else []
-    heap = [found for row in rows if (found := step(row)) is not None]
-    heapify(heap)
-    while heap and free:
-        _, row, size = heappop(heap)
-        more = size - granted[row]
-        if more <= free:
-            granted[row] = size
-            free -= more
-            after = step(row)
-            if after is not None:
-                heappush(heap, after)
-    return free
+    granted, free = granted.copy(), view.devices - int(granted.sum())
+    rows = ((granted > 0) & (granted < view.jobs.hi)).nonzero()[0] if free > 0 else granted[:0]
+    if not len(rows):
+        return granted
+    row, size, more, cost = _steps(view, rows, granted[rows], most_first)
+    # Row by row in the order of their costs; the steps of a row stay in order.
+    order = np.lexsort((size, row, cost))
+    row, size, more = row[order], size[order], more[order]
+    while len(row):
+        taken = int(more.cumsum().searchsorted(free, "right"))
+        np.maximum.at(granted, rows[row[:taken]], size[:taken])
+        free -= int(more[:taken].sum())
+        row, size, more = row[taken:], size[taken:], more[taken:]
+        place = np.arange(len(row))
+        last = np.full(len(rows), len(row))
+        np.minimum.at(last, row[more > free], place[more > free])
+        able = place < last[row]
+        row, size, more = row[able], size[able], more[able]
+    return granted
 
 
-def next_size(levels: Levels, size: int) -> tuple[int, float] | None:
-    """The next size worth having, and by how much device time grows there.
-
-    For each unit of work and each device more; None beyond the fastest size.
-    """
-    sizes, speeds = levels
-    k = bisect_right(sizes, size)
-    if k == len(sizes):
-        return None
-    before = sizes[k - 1] / speeds[k - 1] if k > 1 else INFINITY
-    return sizes[k], (sizes[k] / speeds[k] - before) / (sizes[k] - size)
+def _steps(
+    view: View, rows: Ints, has: Ints, most_first: bool
+) -> tuple[Ints, Ints, Ints, Floats]:  # fmt: skip
+    """All steps up: whose, to which size, for how many devices, at which cost for each of them."""
+    jobs = view.jobs
+    table, speeds = level_table(view.classes)
+    sizes, cls = table[jobs.cls[rows]], jobs.cls[rows]
+    before = np.maximum(sizes[:, :-1], has[:, None])
+    up = (sizes[:, 1:] > before) & (sizes[:, 1:] <= jobs.hi[rows, None])
+    each = table / np.maximum(speeds, 1e-300)
+    dearer = np.maximum(np.diff(each, axis=1), 0.0)
+    dearer[:, 0] = 0.0
+    more = np.where(up, sizes[:, 1:] - before, 1)
+    cost = jobs.left_or_guess()[rows, None] * dearer[cls] / more
+    # A cheap step is only reached over the dear one before it.
+    cost = np.maximum.accumulate(np.where(up, -cost if most_first else cost, -np.inf), axis=1)
+    row, step = up.nonzero()
+    return row, sizes[row, step + 1], more[row, step], cost[row, step]
