@@ -3,7 +3,8 @@
 Imports once; then for each line of JSON on its input it forks one daemon, which says on the output
 that it is ready, and says itself when that is gone. Where each dies is told by numbers in a file
 that the test shares: as long as the first is 0, nothing is counted. The second is by how much
-somebody has set the machine's clock.
+somebody has set the machine's clock, the third for how long the machine had been there when it was
+last switched on: a sham restart.
 
 A crossing is a call from Python into C that writes, sends, makes, renames, removes or starts
 something. Between two of them nothing reaches the disk, a client or another process.
@@ -23,12 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from bough.core.model import JobSpec
-from bough.server import daemon
+from bough.server import clock, daemon
 from bough.server.assembly import Wish
 from bough.server.daemon import Notice, Ways
 
-#: Of a doom's file: two numbers, then a word for where it died.
-DOOM_BYTES, WORD_AT = 256, 16
+#: Of a doom's file: three numbers, then a word for where it died.
+DOOM_BYTES, WORD_AT = 256, 24
 CROSSINGS = {
     "posix": {
         "open", "mkdir", "mkfifo", "rename", "replace", "link", "unlink", "write", "pwrite",
@@ -50,7 +51,8 @@ class Doom:
         with open(path, "r+b") as file:
             self._memory = mmap.mmap(file.fileno(), DOOM_BYTES)
         self._left = memoryview(self._memory)[:8].cast("q")
-        self.clock_set_by = memoryview(self._memory)[8:WORD_AT].cast("d")
+        self.clock_set_by = memoryview(self._memory)[8:16].cast("d")
+        self.booted_at = memoryview(self._memory)[16:WORD_AT].cast("d")
 
     def begin(self) -> None:
         """From now on, here and in threads to come."""
@@ -81,8 +83,9 @@ def room_of(what: Any) -> str:
 def live(order: dict[str, Any]) -> None:
     """One daemon's life."""
     doom = Doom(order["doom"])
-    real = time.time
+    real, since_boot = time.time, clock.since_boot
     time.time = lambda: real() + doom.clock_set_by[0]
+    clock.since_boot = lambda: since_boot() - doom.booted_at[0]
     doom.begin()
 
     def ready(notice: Notice) -> None:

@@ -21,6 +21,7 @@ from bough.connection import Address
 from bough.errors import DaemonError
 from bough.home import socket_path
 from bough.records import JobRecord
+from bough.server.clock import since_boot
 
 T = TypeVar("T")
 #: More crossings than anything needs.
@@ -82,7 +83,8 @@ class Mortal:
         with doom.open("r+b") as file:
             self._memory = mmap.mmap(file.fileno(), DOOM_BYTES)
         self._left = memoryview(self._memory)[:8].cast("q")
-        self._clock_set_by = memoryview(self._memory)[8:WORD_AT].cast("d")
+        self._clock_set_by = memoryview(self._memory)[8:16].cast("d")
+        self._booted_at = memoryview(self._memory)[16:WORD_AT].cast("d")
 
     # ------------------------------------------------------------------ life and death
 
@@ -126,14 +128,21 @@ class Mortal:
         """Somebody sets the machine's clock, whether a daemon runs or not."""
         self._clock_set_by[0] += by
 
+    def switch_on(self, after_seconds: float) -> None:
+        """The machine begins anew, so long after it went off."""
+        self._booted_at[0] = since_boot()
+        self.set_clock(after_seconds)
+
     def kill(self) -> None:
         """From outside."""
+        assert self.pid, "nobody is alive"
         self.arm(0)
         os.kill(self.pid, signal.SIGKILL)
         self.await_death()
 
     def end(self) -> None:
         """As `bough down` does."""
+        assert self.pid, "nobody is alive"
         self.arm(0)
         os.kill(self.pid, signal.SIGTERM)
         assert self._nursery.heard() == ("gone", 0)

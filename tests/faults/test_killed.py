@@ -91,7 +91,7 @@ def test_what_nobody_knows_is_tried_as_often_as_was_asked(victims: Victims) -> N
 
 
 def test_what_needs_more_memory_than_it_asked_for_is_not_tried_again(victims: Victims) -> None:
-    hog = "exec python3 -I -S -c 'data = b\"x\" * (200 << 20); input()'"
+    hog = "exec python3 -I -S -c 'data = b\"x\" * (200 << 20); import time; time.sleep(1000)'"
     over = victims.end_of(victims.submit(hog, memory=100 << 20, retries=5))
     assert (over.state, over.code, over.epoch) == ("failed", 137, 1)
     assert "more memory than it asked for" in over.reason.text

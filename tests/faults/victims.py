@@ -72,11 +72,13 @@ class Victims:
 
     def until(self, id: str, state: str) -> JobDetail:
         """The job, as soon as it is in that state."""
-        with self.mortal.client() as client, closing(client.events()) as happenings:
-            found = client.job(id)
-            while found.job.state != state:
-                next(happenings)
+        with self.mortal.client() as client:
+            seen = client.status().seq  # what comes after it is told, however late we listen
+            with closing(client.events(seen)) as happenings:
                 found = client.job(id)
+                while found.job.state != state:
+                    next(happenings)
+                    found = client.job(id)
         return found
 
     def end_of(self, job: JobRecord) -> JobRecord:
@@ -113,13 +115,14 @@ class Victims:
         return text
 
     def cut_power(self) -> None:
-        """The daemon and all that ran are gone at once."""
+        """The daemon, if one runs, and all that ran are gone at once."""
         watchers = [
             facts.pid
             for path in self.mortal.home.glob("jobs/*/*")
             if path.name.isdecimal() and (facts := attempts.read_shim(path)) and facts.pid
         ]
-        self.mortal.kill()
+        if self.mortal.pid:
+            self.mortal.kill()
         for pid in watchers:
             try:
                 os.kill(pid, signal.SIGKILL)

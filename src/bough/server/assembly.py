@@ -92,22 +92,23 @@ def _last_moment(store: AnyStore, scheduler: Scheduler) -> float:
 def _begin(parts: Parts) -> None:
     loop, store, body = parts.loop, parts.store, parts.backend
     state, now = loop.scheduler.state, loop.clock()
+    restarted = parts.clock.stands is not None
     watching = Watching(parts)
     parked = store.setting(PARKED, list[str]) or []
     events: list[Event] = [
         *recovery.of_nodes(state, parts.machine.nodes, now),
-        *recovery.of_jobs(loop.scheduler, store, body),
+        *recovery.of_jobs(loop.scheduler, store, body, restarted=restarted),
         *recovery.unparked(parked, state, now),
         *watching.begin(),
     ]
     if parked:
         store.set_setting(PARKED, [])
-    if parts.clock.stands:
-        parts.clock.go()
-        events.append(Tick(at=parts.clock()))  # from here on, what is decided is of the present
     for event in events:
         loop.emit(event)
-    body.open(loop.emit)
+    body.open(loop.emit)  # and with it, what it has found out already
+    if restarted:
+        parts.clock.go()
+        loop.emit(Tick(at=parts.clock()))  # from here on, what is decided is of the present
     loop.start()
 
 

@@ -7,7 +7,7 @@ what is in the journal it may not have done: that is done now, and no more than 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from bough.backends.base import Backend, Expected
 from bough.core.jobs import Job
@@ -37,21 +37,27 @@ def of_nodes(state: State, nodes: Iterable[Node], at: float) -> list[Event]:
     return gone + new
 
 
-def expected(state: State) -> dict[str, Expected]:
-    """Attempts that we believe in, but those that may not have begun."""
+def expected(state: State, states: Collection[str]) -> dict[str, Expected]:
+    """Attempts that we believe in, of those in these states."""
     return {
         job.id: Expected(job.epoch, job.state, state.topology.place(job.held), job.step)
         for job in state.table.items
-        if job.state in ("running", "resizing", "stopping")
+        if job.state in states
     }
 
 
-def of_jobs(scheduler: Scheduler, store: AnyStore, backend: Backend) -> list[Event]:
-    """What became of jobs; starts that may not have been carried out are given once more."""
+def of_jobs(
+    scheduler: Scheduler, store: AnyStore, backend: Backend, *, restarted: bool
+) -> list[Event]:
+    """What became of jobs; starts that may not have been carried out are given once more.
+
+    But not after a restart of the machine: whether they were or not, nothing is left of them.
+    """
     state = scheduler.state
-    events = list(backend.observe(expected(state)))
+    begun = ("running", "resizing", "stopping")
+    events = list(backend.observe(expected(state, ("starting", *begun) if restarted else begun)))
     for job in state.table.items:
-        if job.state == "starting":
+        if job.state == "starting" and not restarted:
             backend.execute(_start(state, job), job.spec, store.recipe(job.id) or Recipe())
     strays = backend.sweep(state.jobs.keys())
     if strays:
