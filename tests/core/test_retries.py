@@ -86,9 +86,29 @@ def test_a_word_of_the_body_says_more_than_the_code() -> None:
 def test_what_was_lost_is_never_the_jobs_fault() -> None:
     d = running(**WAITS)
     for epoch in range(2, 30):
+        d.now += STORM_SECONDS
         assert d.exits("a", "lost", code=PERMANENT) == [m.Start("a", epoch, ALL)]
         d.settle()
-    assert d.scheduler.state.jobs["a"].trouble is None
+    assert d.scheduler.state.jobs["a"].failures == 0
+
+
+def test_who_is_lost_again_and_again_is_slowed_down_but_never_given_up() -> None:
+    d = running(**WAITS)
+    for epoch in range(2, STORM_TRIES + 2):
+        assert d.exits("a", "lost") == [m.Start("a", epoch, ALL)]
+        d.settle()
+    waited = []
+    for _ in range(10):
+        assert d.exits("a", "lost", note="its watcher was killed") == []
+        why = d.why("a")
+        assert (why.code, why.facts["exit_kind"]) == ("retry", "transient")
+        assert "(its watcher was killed)" in why.text
+        waited.append(waits(d))
+    assert waited[0] <= 8.0
+    assert all(50.0 <= seconds <= 100.0 for seconds in waited[-4:])
+    assert d.scheduler.state.jobs["a"].failures == 0
+    d.now += STORM_SECONDS
+    assert isinstance(d.exits("a", "lost")[0], m.Start), "it ran for a while"
 
 
 @pytest.mark.parametrize("code", sorted({*CODES, 1, 255}))

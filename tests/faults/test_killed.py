@@ -24,7 +24,7 @@ def test_a_killed_shim_takes_its_job_along_which_begins_anew(victims: Victims) -
     assert not any(map(is_alive, everybody))
     lost, running = victims.attempts(job)
     assert (lost.how, running.how) == ("lost", "")
-    assert "watcher over the job was killed" in lost.note
+    assert lost.note == "bough's watcher over the job was killed"
     over = victims.stop(job)
     assert (over.state, over.failures) == ("cancelled", 0)
     assert victims.sound().over == {job.id}

@@ -128,7 +128,7 @@ def test_memory_beyond_the_limit_ends_the_job_with_a_word(attempt: WatchedAttemp
     )
     end = attempt.end()
     assert (end.how, end.code) == ("failed", 137)
-    assert "its limit is 100 MiB" in end.note
+    assert "its memory limit is 100 MiB" in end.note
     assert [w.signal for w in end.workers] != [0, 0]
 
 

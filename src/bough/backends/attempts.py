@@ -12,7 +12,8 @@ import msgspec
 
 from bough.backends import processes
 from bough.backends.base import LogFile
-from bough.core.model import Frozen
+from bough.core.exits import NOTES
+from bough.core.model import Exited, Frozen
 from bough.home import attempt_dir, job_dir
 from bough.records import Ending, Launch
 
@@ -62,6 +63,17 @@ def read_shim(directory: Path) -> ShimFacts | None:
 def read_ending(directory: Path) -> Ending | None:
     """How it ended, if it did."""
     return _read(directory / "exit.json", Ending)
+
+
+def exited(ending: Ending, job: str, epoch: int, at: float) -> Exited:
+    """What the scheduler is told of it, and so everybody.
+
+    Of a failure's note that is only what decides on another try: the rest is its owner's to read.
+    """
+    note = ending.note
+    if ending.how != "lost":
+        note = next((words for words, _ in NOTES if words in note), "")
+    return Exited(at=at, id=job, epoch=epoch, why=ending.how, code=ending.code, note=note)
 
 
 def directory_of(home: Path, job: str, epoch: int) -> Path:
@@ -119,6 +131,14 @@ def conclude(directory: Path, ending: Ending) -> None:
         write(directory / "exit.json", ending, durable=True)
     except OSError as error:
         _log.warning("%s/exit.json cannot be written: %s", directory, error)
+
+
+def lost(facts: ShimFacts | None, at: float) -> Ending:
+    """The end of an attempt whose shim is gone and says nothing."""
+    note = "bough's watcher over the job was killed"
+    if facts is not None and facts.pid and facts.boot_id != processes.boot_id():
+        note = "the machine was restarted"
+    return Ending(how="lost", code=125, ended_at=at, note=note)
 
 
 def void(directory: Path) -> bool:

@@ -268,7 +268,8 @@ class Local:
     def _clear_away(self, attempt: Attempt) -> None:
         """The shim was killed: so is what it left; only then are the devices free."""
         self._live[attempt.job] = attempt
-        left = attempts.remains(attempt.directory, attempts.read_shim(attempt.directory))
+        facts = attempts.read_shim(attempt.directory)
+        left = attempts.remains(attempt.directory, facts)
         handles = set()
         for process in left:
             with contextlib.suppress(OSError):  # it ended meanwhile
@@ -276,8 +277,7 @@ class Local:
                 handles.add(handle)
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
         if not handles:
-            note = "bough's watcher over the job was killed, or the machine was restarted"
-            lost = Ending(how="lost", code=_OURS, ended_at=self._clock(), note=note)
+            lost = attempts.lost(facts, self._clock())
             attempts.conclude(attempt.directory, lost)
             self._gone(attempt, lost)
             return
@@ -299,7 +299,7 @@ class Local:
         if attempts.parked(self.home, attempt.job) == attempt.directory:
             attempts.unpark(self.home, attempt.job)
         if attempt.state not in ("frozen", "leaving"):  # else it was told when it froze
-            self._tell_exited(attempt.job, attempt.epoch, ending.how, ending.code)
+            self._tell(self._ended(attempt.job, attempt.epoch, ending))
         if isinstance(attempt.heir, Stop):
             self._tell_exited(attempt.job, attempt.heir.epoch, "stopped")
         elif attempt.heir is not None:
@@ -317,7 +317,7 @@ class Local:
             return [self._exited(job, what.epoch, "stopped")]  # its processes are a later epoch's
         ending = attempts.read_ending(directory)
         if ending is not None:
-            return [self._exited(job, what.epoch, ending.how, ending.code)]
+            return [self._ended(job, what.epoch, ending)]
         if not (directory / "launch.json").exists() or self._never_began(directory):
             how: How = "stopped" if what.state == "stopping" else "lost"
             return [self._exited(job, what.epoch, how)]
@@ -327,7 +327,7 @@ class Local:
         if pidfd is None:
             ending = attempts.read_ending(directory)  # it may have ended since we looked
             if ending is not None:
-                return [self._exited(job, what.epoch, ending.how, ending.code)]
+                return [self._ended(job, what.epoch, ending)]
             self._clear_away(attempt)
             return []
         self._adopt(attempt, pidfd)
@@ -382,6 +382,9 @@ class Local:
         return [Started(at=at, id=job, epoch=epoch)] if begun else []
 
     # ------------------------------------------------------------------ answers
+
+    def _ended(self, job: str, epoch: int, ending: Ending) -> Exited:
+        return attempts.exited(ending, job, epoch, self._clock())
 
     def _exited(self, job: str, epoch: int, how: How, code: int = 0) -> Exited:
         return Exited(at=self._clock(), id=job, epoch=epoch, why=how, code=code)

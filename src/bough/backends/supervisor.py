@@ -309,7 +309,8 @@ class Shim:
         limit = self.launch["memory_max"]
         used = processes.memory_bytes(processes.descendants(os.getpid()), limit)
         if used > limit and not self.how:
-            self.note(f"the job used {used >> 20} MiB of memory, its limit is {limit >> 20} MiB")
+            used, limit = used >> 20, limit >> 20
+            self.note(f"the job used {used} MiB of memory, its memory limit is {limit} MiB")
             self.end("failed", 128 + signal.SIGKILL)
             self.kill(time.monotonic())
 

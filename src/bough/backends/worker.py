@@ -104,7 +104,7 @@ class Worker:
             return f"{self.title} ended with exit code {self.code}"
         cause = ""
         if self.killed_by == signal.SIGKILL:
-            cause = " (out of memory)" if out_of_memory else " (out of memory?)"
+            cause = " (beyond its memory limit)" if out_of_memory else " (out of memory?)"
         elif self.killed_by in set(signal.Signals):
             cause = f" ({signal.Signals(self.killed_by).name})"
         return f"{self.title} was killed by signal {self.killed_by}{cause}"

@@ -14,7 +14,7 @@ from bough.core.jobs import Job
 from bough.core.learning import expected_work, learn_rate, learn_work
 from bough.core.nodes import device_health, node_down, node_drained, node_up
 from bough.core.reason import LOST, NONE, RETRY
-from bough.core.retries import back_off, note_failure
+from bough.core.retries import back_off, note_failure, note_loss
 from bough.core.settle import reconcile
 from bough.core.standing import may_run, stand, vacate
 from bough.core.state import DONE, LEFT, NAN, QUEUE, RATE, SINCE, State
@@ -151,6 +151,7 @@ def exited(state: State, event: m.Exited) -> None:
         end(state, job, "failed", no_more)
         return
     by_itself = job.state != "stopping"
+    slowed = by_itself and event.why == "lost" and note_loss(state, job, event)
     if not by_itself:
         job.leaves = state.now - job.told_at
     job.moves("exit", event)
@@ -159,7 +160,7 @@ def exited(state: State, event: m.Exited) -> None:
         job.held = ()
         end(state, job, job.ends_as, ended_because(job))
     elif by_itself:
-        off = RETRY if event.why == "failed" else LOST
+        off = RETRY if event.why == "failed" or slowed else LOST
         vacate(state, job, off)
         job.held = ()
         if off == RETRY:

@@ -27,9 +27,9 @@ TRANSITIONS: Final[dict[str, dict[str, str]]] = {
 
 
 class Trouble(msgspec.Struct):
-    """What is remembered of a job's failed tries."""
+    """What is remembered of a job's tries that failed or were lost."""
 
-    #: How the last one ended: its code, its kind (exits.py), and in words.
+    #: How the last one ended: its code, its kind (exits.py), and in words; empty: none failed.
     code: int = 0
     kind: str = ""
     text: str = ""
@@ -40,6 +40,9 @@ class Trouble(msgspec.Struct):
     quick: int = 0
     #: Seconds it had run in all when it failed last.
     ran: float = 0.0
+    #: Tries in a row that were lost after a short run, and what it had run when it was lost last.
+    lost: int = 0
+    lost_ran: float = 0.0
     #: Not tried again before.
     again_at: float = 0.0
 

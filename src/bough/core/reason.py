@@ -196,7 +196,7 @@ def _off(state: State, job: Job, row: int) -> Reason:
 def facts_of_trouble(job: Job) -> Facts:
     """How its last failed try ended; nothing if none has failed."""
     trouble = job.trouble
-    if trouble is None:
+    if trouble is None or not trouble.kind:
         return {}
     f: Facts = {"exit_code": trouble.code, "exit_kind": trouble.kind, "exit": trouble.text}
     if job.spec.retries:

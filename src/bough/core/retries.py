@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from zlib import crc32
 
-from bough.core.exits import explain
+from bough.core.exits import LOST, explain
 from bough.core.jobs import Job, Trouble
 from bough.core.model import INFINITY, Exited
 from bough.core.reason import RETRY
@@ -47,6 +47,23 @@ def note_failure(state: State, job: Job, event: Exited) -> str:
         return ""
     tries = job.spec.retries + 1
     return f"{ended.text}, on the last of {tries} tries" if tries > 1 else ended.text
+
+
+def note_loss(state: State, job: Job, event: Exited) -> bool:
+    """Count a try that was lost; whether the next is to wait, as so many in a row are no chance.
+
+    It is not the job's fault, so it does not end by that: it is only kept from doing nothing else.
+    """
+    trouble = job.trouble = job.trouble or Trouble()
+    ran = seconds_run(state, job)
+    lasted, trouble.lost_ran = ran - trouble.lost_ran, ran
+    trouble.lost = trouble.lost + 1 if lasted < STORM_SECONDS else 0
+    if trouble.lost <= STORM_TRIES or not state.backoff_seconds:
+        return False
+    trouble.code, trouble.kind, trouble.text = event.code, LOST.kind, event.note or LOST.text
+    trouble.passing += 1
+    trouble.streak += 1
+    return True
 
 
 def back_off(state: State, job: Job) -> None:
@@ -98,4 +115,4 @@ def end_waits(state: State) -> None:
         state.replan = True
 
 
-__all__ = ["back_off", "end_waits", "next_try", "note_failure", "tries_before"]
+__all__ = ["back_off", "end_waits", "next_try", "note_failure", "note_loss", "tries_before"]
