@@ -1,4 +1,4 @@
-"""The machine's clock is set, while a daemon runs and while none does: no job is the worse for it."""
+"""The machine's clock is set, while a daemon runs and while none does: no job minds."""
 
 from __future__ import annotations
 

@@ -107,9 +107,14 @@ class Stage:
     def dies_at(self, operation: Operation, crossing: int) -> None:
         """A daemon dies at that crossing of it, if it still has so many; one more may die after."""
         self.mortal.arm_again = self._again
+        before = len(self.mortal.deaths)
         job = operation.do(self, crossing)
         self.mortal.arm(0)
-        operation.check(self, job)
+        try:
+            operation.check(self, job)
+        except AssertionError as error:
+            error.add_note(f"crossing {crossing}; deaths: {self.mortal.deaths[before:]}")
+            raise
 
     def _again(self) -> int:
         return int(self.random.integers(1, 60)) if not self.random.integers(AGAIN) else 0

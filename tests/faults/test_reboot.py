@@ -165,4 +165,3 @@ def test_a_process_that_has_the_number_of_a_lost_one_is_left_alone(
         bystander.kill()
         bystander.communicate()
     victims.stop(job)
-
