@@ -253,11 +253,10 @@ def test_one_that_is_just_leaving_is_waited_for(daemon: Daemon) -> None:
 
 @root_only
 def test_a_home_that_may_not_be_written_is_told() -> None:
+    command, given = interpreter(NOBODY.pw_uid)
     with tempfile.TemporaryDirectory() as place:
         Path(place).chmod(0o755)
-        home = Path(place, "home")
-        home.mkdir(mode=0o755)
-        command, given = interpreter(NOBODY.pw_uid)
+        (home := Path(place, "home")).mkdir(mode=0o755)
         env = {"PATH": os.environ["PATH"], "HOME": place, "BOUGH_HOME": str(home), **given}
         for words in (("up",), ("up", "--foreground"), ("run", "--", "true"), ("ls",)):
             done = subprocess.run(
@@ -265,8 +264,7 @@ def test_a_home_that_may_not_be_written_is_told() -> None:
                 user=NOBODY.pw_uid, group=NOBODY.pw_gid, extra_groups=(), env=env, cwd="/",
                 capture_output=True, text=True, timeout=20,
             )  # fmt: skip
-            said = sentence(done)
-            assert str(home) in said or "No bough runs here" in said, said
+            assert str(home) in (said := sentence(done)) or "No bough runs here" in said
         assert list(home.iterdir()) == []
 
 
@@ -339,7 +337,6 @@ def test_a_journal_with_a_damaged_tail_is_kept_as_far_as_it_is_whole(daemon: Dae
 def test_a_daemon_that_ends_leaves_its_client_a_sentence(daemon: Daemon) -> None:
     with daemon.client() as client:
         client.patience_seconds = 0.0
-        client.status()
         daemon.kill()
         with pytest.raises(DaemonError, match=r"No bough runs here|went away"):
             client.status()

@@ -18,6 +18,8 @@ class Expected(NamedTuple):
     state: str
     place: Place
     step: int = 0
+    #: Stopping, it is to be frozen if it can be.
+    park: bool = False
 
 
 class LogFile(NamedTuple):

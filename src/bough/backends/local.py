@@ -135,7 +135,7 @@ class Local:
         if attempt is not None and attempt.heir is not None:
             attempt.heir = stop  # what was to follow does not
         elif attempt is None or (attempt.epoch != stop.epoch and attempt.state != "frozen"):
-            self._repeat(stop)
+            self._repeat(stop, park=stop.park and recipe.park != "stop")
         elif not stop.park or recipe.park == "stop":
             attempt.epoch = stop.epoch
             self._end(attempt)
@@ -144,10 +144,10 @@ class Local:
         elif attempt.state != "ending":
             self._freeze(attempt)
 
-    def _repeat(self, command: Start | Stop) -> None:
+    def _repeat(self, command: Start | Stop, *, park: bool = False) -> None:
         """A command for something we do not know, or no longer: answer from the disk."""
         state = "starting" if isinstance(command, Start) else "stopping"
-        for event in self._look(command.id, Expected(command.epoch, state, ())):
+        for event in self._look(command.id, Expected(command.epoch, state, (), park=park)):
             self._tell(event)
 
     # ------------------------------------------------------------------ starting
@@ -370,6 +370,7 @@ class Local:
         if what.state == "stopping":
             if to_be_parked and attempt.state == "frozen":
                 return [self._exited(job, epoch, "stopped")]
+            to_be_parked |= what.park and attempt.state in ("starting", "running")
             (self._freeze if to_be_parked else self._end)(attempt)
             return []
         if attempt.state == "frozen":  # it was to go on

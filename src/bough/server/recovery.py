@@ -37,10 +37,22 @@ def of_nodes(state: State, nodes: Iterable[Node], at: float) -> list[Event]:
     return gone + new
 
 
-def expected(state: State, states: Collection[str]) -> dict[str, Expected]:
+def expected(state: State, states: Collection[str], store: AnyStore) -> dict[str, Expected]:
     """Attempts that we believe in, of those in these states."""
+
+    def is_to_be_parked(job: Job) -> bool:
+        if job.state != "stopping" or job.ends_as:
+            return False
+        return (store.recipe(job.id) or Recipe()).park != "stop"
+
     return {
-        job.id: Expected(job.epoch, job.state, state.topology.place(job.held), job.step)
+        job.id: Expected(
+            job.epoch,
+            job.state,
+            state.topology.place(job.held),
+            job.step,
+            park=is_to_be_parked(job),
+        )
         for job in state.table.items
         if job.state in states
     }
@@ -55,7 +67,8 @@ def of_jobs(
     """
     state = scheduler.state
     begun = ("running", "resizing", "stopping")
-    events = list(backend.observe(expected(state, ("starting", *begun) if restarted else begun)))
+    looked_for = ("starting", *begun) if restarted else begun
+    events = list(backend.observe(expected(state, looked_for, store)))
     for job in state.table.items:
         if job.state == "starting" and not restarted:
             backend.execute(_start(state, job), job.spec, store.recipe(job.id) or Recipe())
