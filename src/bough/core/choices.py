@@ -117,3 +117,10 @@ def as_matrix(view: View, chosen: Choices, option: Ints) -> Ints:
     rows: Ints = (option >= 0).nonzero()[0]
     plan[rows, chosen.pool[option[rows]]] = chosen.size[option[rows]]
     return plan
+
+
+def nothing_to_gain(table: Choices, option: Ints) -> bool:
+    """Whether each row has its fastest option: then time alone changes no plan."""
+    rows = np.arange(len(option))
+    has = np.where(option >= 0, table.speed[rows, option], 0.0) if len(table.size) else 0.0
+    return bool((has >= table.speed.max(axis=1, initial=0.0)).all())

@@ -270,11 +270,12 @@ def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
         result.changes = differences(table.size, result.want)
         return result
     jobs, devices = table.rows(rows), int(pools.sum())
+    on = classes_on(state, rows)  # may find classes that nobody had before
     view = View(
         now=state.now, devices=devices, jobs=jobs, classes=state.classes.table(),
         pools=tuple(pools.tolist()), pool_names=tuple(topology.kinds),
         queues=shares(state, devices), history=history(state, policy),
-        classes_on=classes_on(state, rows),
+        classes_on=on,
         ran_on=ran_on(table, rows, len(pools), state.memory_seconds),
     )  # fmt: skip
     answer = policy.plan(view)

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from bough.core.choices import rooms
+from bough.core.model import INFINITY
 from bough.core.policy import Floats, Ints, Plan, Policy, View
 from bough.core.programs import require
 from bough.core.recent import possible
@@ -69,7 +70,10 @@ class Gavel(Policy, frozen=True):
         else:
             share = self.shares(view, size, known)
             plan = granted(view, size, speed, self.priorities(view, share), keeps)
-        return Plan(plan, wake_at=(rounds + 1) * self.round_seconds)
+        # Who has the kind it is fastest on gains nothing by another turn.
+        content = (plan * speed).max(axis=1, initial=0.0) >= (size * speed).max(axis=1, initial=0.0)
+        again = INFINITY if content.all() else (rounds + 1) * self.round_seconds
+        return Plan(plan, wake_at=again)
 
     def shares(self, view: View, size: Ints, speed: Floats) -> Floats:
         """The share of time of each job on each kind."""

@@ -6,10 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from bough.core.choices import Choices, choices, choose, restart_factor, where_else
+from bough.core.choices import Choices, choices, choose, nothing_to_gain, restart_factor, where_else
 from bough.core.genetic import evolve
 from bough.core.knapsack import improve, knapsack_of_one, knapsack_relaxed
 from bough.core.lots import Lots
+from bough.core.model import INFINITY
 from bough.core.policy import Floats, Ints, Plan, Policy, View
 
 #: Added to every speed-up, so that having nothing has a finite cost.
@@ -72,8 +73,9 @@ class Pollux(Policy, frozen=True):
             return self._best(table, worth, devices, table.held[rows])
 
         option = choose(view, table, worth, best)
+        again = INFINITY if nothing_to_gain(table, option) else (rounds + 1) * self.round_seconds
         sizes = np.where(option >= 0, np.append(table.size, 0)[option], 0)
-        return Plan(sizes, wake_at=(rounds + 1) * self.round_seconds)
+        return Plan(sizes, wake_at=again)
 
     def _worth(self, view: View, table: Choices, now: float) -> Floats:
         """What each choice adds to the sum of powers; -inf where it is not allowed."""

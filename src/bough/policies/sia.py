@@ -6,8 +6,17 @@ from typing import Literal
 
 import numpy as np
 
-from bough.core.choices import Choices, as_matrix, choices, choose, restart_factor, where_else
+from bough.core.choices import (
+    Choices,
+    as_matrix,
+    choices,
+    choose,
+    nothing_to_gain,
+    restart_factor,
+    where_else,
+)
 from bough.core.knapsack import knapsack_relaxed, knapsack_solved
+from bough.core.model import INFINITY
 from bough.core.policy import Floats, Ints, Plan, Policy, View
 from bough.core.programs import require
 
@@ -69,7 +78,8 @@ class Sia(Policy, frozen=True):
             return knapsack_solved(worth, table.size, table.pool, devices)
 
         option = choose(view, table, worth, best)
-        return Plan(as_matrix(view, table, option), wake_at=(rounds + 1) * self.round_seconds)
+        again = INFINITY if nothing_to_gain(table, option) else (rounds + 1) * self.round_seconds
+        return Plan(as_matrix(view, table, option), wake_at=again)
 
     def _worth(self, view: View, table: Choices, now: float) -> Floats:
         """What each choice is worth to each row; -inf where it is not allowed."""
