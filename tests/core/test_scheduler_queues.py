@@ -241,3 +241,16 @@ def test_past_use_counts_against_a_queue() -> None:
     driver.submit("y", sizes, queue="b")
     driver.settle()
     assert driver.runs() == {"x": 9, "y": 31}
+
+
+def test_what_a_queue_cannot_have_holds_up_nobody_in_it_where_all_are_treated_fairly() -> None:
+    """Its share is half of the node while others want theirs: the gang of four waits for those."""
+    driver = shared("fair", m.Queue(name="here"), m.Queue(name="there"))
+    driver.submit("elastic", (2, 4), queue="there")
+    driver.settle()
+    assert driver.submit("gang", 4, queue="here") == []
+    assert driver.submit("small", 1, queue="here") == [m.Resize("elastic", 1, 1, HALF)]
+    assert driver.does("elastic") == [m.Start("small", 1, on("n0", 2))]
+    driver.does("small")
+    assert driver.exits("elastic")[1:] == [m.Stop("small", 1)], "now there is room for the gang"
+    assert driver.does("small") == [m.Start("gang", 1, ALL)]

@@ -21,7 +21,8 @@ class Fair(Policy, frozen=True):
     Faithful: each guaranteed job has at least the fewest devices with which it is done in time,
     by its believed speed; what is left is evened out among all.
     Ours: one that cannot be done in time any more gets what makes it fastest; one whose work is
-    unknown, its least. A guaranteed job that finds no room holds nobody back.
+    unknown, its least. A guaranteed job that finds no room holds nobody back, nor does one that
+    needs more than all there is to share now: other jobs wait their turn at the head of the line.
     """
 
     content_with = "peak"
@@ -35,9 +36,12 @@ class Fair(Policy, frozen=True):
 
     def plan(self, view: View) -> Plan | Ints:
         jobs = view.jobs
-        if not jobs.guaranteed.any():
+        # A queue may have less than one of its jobs needs, for as long as others want theirs.
+        able = jobs.lo <= view.devices
+        if able.all() and not jobs.guaranteed.any():
             return water_fill(view)
         standing = in_order(view)
+        standing = standing[able[standing]]
         promised = standing[jobs.guaranteed[standing] == 1]
         promised = promised[stable_order(jobs.deadline[promised])]
         needed = np.zeros(jobs.n, np.int64)
