@@ -141,7 +141,9 @@ def test_scale_what_runs(bough: Bough, machine: Daemon) -> None:
         f"Job {id} (elastic) may have 2..4 devices; `bough scale {id} 1` undoes it."
     ]
     until(machine, id, lambda job: job.devices == 4)
-    bough(*undo(done))
+    assert "asked      1 device; by now 2–4\n" in bough("show", id).out
+    back = bough(*undo(done))
+    assert back.out.startswith(f"Job {id} (elastic) may have 1 device; ")
     until(machine, id, lambda job: job.devices == 1)
 
 

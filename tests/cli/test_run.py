@@ -201,6 +201,7 @@ def test_retries_until_it_goes_well(bough: Bough, here: Path) -> None:
     script = "echo try; test -e second && exit 0; touch second; exit 5"
     done = bough("run", "--retry", "3", "--", "sh", "-c", script)
     assert (done.code, done.out) == (0, "try\ntry\n")
+    assert " failed with exit code 5; it begins again (1 device)." in done.err
 
 
 def test_retries_come_to_an_end(bough: Bough) -> None:

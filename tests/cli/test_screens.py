@@ -30,6 +30,7 @@ from bough.cli.asking import Look
 from bough.cli.finding import fail, ok, warn
 from bough.cli.grid import cells
 from bough.cli.top_feed import Opened, Snapshot
+from bough.core.model import JobSpec, Range, Role
 from bough.records import Config, StatusRecord, TokenRecord, UsageRow
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -184,6 +185,27 @@ def test_devices_are_a_tree() -> None:
     assert "4 × a100 (NVIDIA A100-SXM4-80GB), 0 free, 1,194 W" in heads[1]
     assert any("process 4711" in line for line in lines)
     assert any(line.split()[:2] == ["0–7", "free"] for line in lines)
+
+
+def test_who_has_taken_a_device_is_told_in_full() -> None:
+    """Beside it where there is room, else below."""
+    note = "process 4711 of ben: python notebook.py"
+    (beside,) = (line for line in devices.render(listed.some_devices(), look(120)) if note in line)
+    assert beside.split()[:2] == ["2", "taken"]
+    lines = devices.render(listed.some_devices(), look(80))
+    at = next(number for number, line in enumerate(lines) if line.strip() == note)
+    assert lines[at - 1].split()[:2] == ["2", "taken"]
+    assert any(line.strip() == "double-bit memory error (Xid 48)" for line in lines)
+
+
+def test_roles_say_what_each_worker_has() -> None:
+    roles = (
+        Role(name="ps", count=Range(min=2, max=2), devices=0),
+        Role(name="chief"),
+        Role(name="worker", count=Range(min=4, max=16), devices=2),
+    )
+    told = "2 × ps without devices, 1 × chief with 1 device, 4–16 × worker with 2 devices each"
+    assert show.asked(JobSpec(name="gang", roles=roles)) == told
 
 
 def test_queues_are_a_tree() -> None:

@@ -132,3 +132,16 @@ def test_what_ails_a_device_is_kept_and_told_anew() -> None:
     fresh = Scheduler(find("fifo"))
     fresh.from_bytes(d.scheduler.to_bytes())
     assert fresh.state.nodes["n0"].unhealthy == {1: "taken by process 13"}
+
+
+def test_a_wait_is_told_up_to_the_moment_somebody_asks() -> None:
+    """Nothing may have happened since, and asking is no event: nothing is decided by it."""
+    d = running(retries=3, **WAITS)
+    fails(d)
+    before, wait = d.scheduler.to_bytes(), d.wake_at - d.now
+    early, late = d.scheduler.why("a"), d.scheduler.why("a", d.now + 0.25 * wait)
+    assert early.facts["again_in_seconds"] == pytest.approx(wait)
+    assert late.facts["again_in_seconds"] == pytest.approx(0.75 * wait)
+    assert late.facts["waited_seconds"] == pytest.approx(0.25 * wait)
+    assert d.scheduler.why("a", 0.0) == early, "nobody asks in the past"
+    assert d.scheduler.to_bytes() == before

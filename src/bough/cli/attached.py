@@ -61,7 +61,7 @@ def _follow_one(client: Client, job: JobRecord, printer: Printer) -> int:
             if isinstance(found, LogEnd):
                 return _ended(client, job.id, found)
             if attempt and found.attempt > attempt:
-                say(f"Job {job.id} begins again where it was ({_size(client, job.id)}).")
+                say(_again(client, job.id, attempt))
             attempt = max(attempt, found.attempt)
             printer.show(found)
     return 0
@@ -112,9 +112,15 @@ def _ended(client: Client, id: str, end: LogEnd) -> int:
     return exit_code_of(end.end, end.code)
 
 
-def _size(client: Client, id: str) -> str:
-    devices = client.wait(id, 0.0).devices
-    return f"{devices} device{'s' if devices != 1 else ''}"
+def _again(client: Client, id: str, last: int) -> str:
+    """After an attempt there is another: what became of the last, and what it has now."""
+    found = client.job(id)
+    devices = f"{found.job.devices} device{'s' if found.job.devices != 1 else ''}"
+    ended = next((each for each in found.attempts if each.epoch == last), None)
+    if ended is None or ended.how not in ("failed", "lost"):
+        return f"Job {id} begins again where it was ({devices})."
+    how = f"failed with exit code {ended.code}" if ended.how == "failed" else "lost its processes"
+    return f"Try {last} of job {id} {how}; it begins again ({devices})."
 
 
 @contextmanager

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from bough.cli import asking, references
-from bough.cli.grid import Cell, Column, Grid, bare, cells, clipped, draw
+from bough.cli.grid import Cell, Column, Grid, bare, cells, clipped, draw, wrapped
 from bough.cli.palette import DEVICES
 from bough.cli.words import runs
 from bough.core.units import format_size
@@ -30,6 +30,8 @@ COLUMNS: Final = (
     Column("W", right=True, if_any=True, rank=3),
     Column("", cut=16, if_any=True),
 )
+#: As the states begin.
+NOTE_INDENT: Final = 8
 
 
 @click.group("devices", invoke_without_command=True)
@@ -149,11 +151,26 @@ def render(devices: Sequence[DeviceRecord], look: Look) -> list[str]:
         return [text] if look.people else []
     found = [(head(node, look), [row(alike) for alike in groups(node)]) for node in nodes(devices)]
     rows = [row for _, below in found for row in below]
-    titles, *drawn = draw(Grid(COLUMNS, rows), look.width, look.colour)
-    lines, left = [titles], iter(drawn)
+    titles, *drawn = with_notes(rows, look)
+    lines, left = [*titles], iter(drawn)
     for title, below in found:
-        lines += [title, *islice(left, len(below))]
+        lines += [title, *chain.from_iterable(islice(left, len(below)))]
     return lines
+
+
+def with_notes(rows: list[list[Cell]], look: Look) -> list[list[str]]:
+    """The titles, then the lines of each row: what ails a device is told in full."""
+    told = [row[-1] for row in rows]
+    plain = draw(Grid(COLUMNS, rows), look.width)[1:]
+    if all(line.endswith(note.text) for line, note in zip(plain, told, strict=True)):
+        return [[line] for line in draw(Grid(COLUMNS, rows), look.width, look.colour)]
+    bare_rows = [[*row[:-1], Cell("")] for row in rows]
+    titles, *drawn = draw(Grid(COLUMNS, bare_rows), look.width, look.colour)
+    found = [[titles]]
+    for line, note in zip(drawn, told, strict=True):
+        below = wrapped(note.text, look.width, NOTE_INDENT) if note.text else []
+        found.append([line, *(" " * NOTE_INDENT + look.paint(x, note.meaning) for x in below)])
+    return found
 
 
 def head(node: list[DeviceRecord], look: Look) -> str:

@@ -148,7 +148,8 @@ def scale(job: str, devices: str, as_json: bool) -> int:
     def told(now: JobRecord) -> str:
         back = before.get(now.id)
         undo = f"; `bough scale {now.id} {_counts(back)}` undoes it" if back else ""
-        return f"{_name(now)} may have {_counts(now)} devices{undo}."
+        devices = f"{_counts(now)} device{'' if now.sizes == (1,) else 's'}"
+        return f"{_name(now)} may have {devices}{undo}."
 
     return _each((job,), as_json, lambda client, ref: client.amend(ref, wish), told)
 

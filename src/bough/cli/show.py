@@ -19,7 +19,7 @@ from bough.records import ENDED, Attempt, JobDetail, JobRecord, Receipt
 
 if TYPE_CHECKING:
     from bough.cli.asking import Look
-    from bough.core.model import JobSpec
+    from bough.core.model import JobSpec, Role
 
 LABEL_WIDTH: Final = 11
 SPARK_WIDTH_MAX: Final = 60
@@ -92,7 +92,8 @@ def labelled(detail: JobDetail, now: float) -> Iterator[tuple[str, str]]:
     yield "why", bare(job.reason.text)
     if job.place and job.state not in ENDED:
         yield "where", words.place(job.place)
-    yield "asked", asked(spec)
+    changed = not spec.roles and job.sizes != spec.devices.sizes()
+    yield "asked", asked(spec) + (f"; by now {words.sizes(job.sizes)}" if changed else "")
     yield "command", words.command(job.command)
     if detail.recipe is not None and detail.recipe.cwd:
         yield "folder", bare(detail.recipe.cwd)
@@ -123,11 +124,7 @@ def priority(job: JobRecord) -> str:
 def asked(spec: JobSpec) -> str:
     """Devices, and what is to stand beside each; or the roles."""
     if spec.roles:
-        parts = [
-            f"{words.sizes(role.count.sizes())} {role.name} with {role.devices} devices each"
-            for role in spec.roles
-        ]
-        return ", ".join(parts)
+        return ", ".join(map(asked_of, spec.roles))
     counts = spec.devices.sizes()
     kind = f" {' or '.join(spec.kinds)}" if spec.kinds else ""
     text = f"{words.sizes(counts)}{kind} device{'' if counts == (1,) else 's'}"
@@ -140,6 +137,14 @@ def asked(spec: JobSpec) -> str:
         level = spec.topology.level or "node"
         text += f", {spec.topology.mode} one {level}"
     return text
+
+
+def asked_of(role: Role) -> str:
+    """2 × worker with 1 device each."""
+    counts, many = role.count.sizes(), f"{role.devices} device{'' if role.devices == 1 else 's'}"
+    beside = f"with {many}" if role.devices else "without devices"
+    each = " each" if role.devices and counts != (1,) else ""
+    return f"{words.sizes(counts)} × {bare(role.name)} {beside}{each}"
 
 
 def growth(detail: JobDetail, look: Look) -> list[str]:

@@ -127,12 +127,20 @@ class Scheduler:
         self.wake_at = self._next_wake()
         return state.out
 
-    def why(self, id: str) -> Reason:
-        """Why the job is where it is, with the cheapest change that would let it start now."""
-        reason = explain(self.state, id)
-        if reason.remedy or id not in self.state.jobs or self.state.jobs[id].place:
-            return reason
-        remedy = cheapest(self, self.state.jobs[id])
+    def why(self, id: str, now: float | None = None) -> Reason:
+        """Why the job is where it is, with the cheapest change that would let it start now.
+
+        `now` is when that is asked, if nothing has happened for a while: waits are told up to it.
+        """
+        state, then = self.state, self.state.now
+        state.now = max(then, then if now is None else now)
+        try:
+            reason = explain(state, id)
+            if reason.remedy or id not in state.jobs or state.jobs[id].place:
+                return reason
+            remedy = cheapest(self, state.jobs[id])
+        finally:
+            state.now = then
         return msgspec.structs.replace(reason, remedy=remedy) if remedy else reason
 
     def reason_for(self, command: m.Command) -> Reason:

@@ -179,7 +179,8 @@ class Service:
         record, _ = self._one(caller, ref)
         if record.state in ENDED:
             return record.reason
-        return self._loop.look(lambda: self._loop.scheduler.why(record.id)).result()
+        loop = self._loop
+        return loop.look(lambda: loop.scheduler.why(record.id, loop.clock())).result()
 
     def receipt(self, caller: Caller, ref: str) -> Receipt:
         """What became of a job, and what it took."""
