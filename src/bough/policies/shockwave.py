@@ -38,6 +38,7 @@ class Shockwave(Policy, frozen=True):
 
     content_with = "wish"
 
+    #: Devices are handed out anew at multiples of this.
     round_seconds: float = 120.0
     #: Rounds that are shared out at once.
     window_rounds: int = 20

@@ -49,7 +49,8 @@ class Themis(Policy, frozen=True):
         jobs = view.jobs
         late = not opens(view.now, self.lease_seconds)
         keeps = (jobs.must != 0) | ((jobs.size > 0) & late)
-        most = np.maximum(np.minimum(peaks(view.classes)[jobs.cls], jobs.hi), jobs.lo)
+        peak = np.maximum(np.minimum(peaks(view.classes)[jobs.cls], jobs.hi), jobs.lo)
+        most = peak.copy()
         most[keeps] = np.clip(jobs.size, jobs.lo, jobs.hi)[keeps]
         rho, waits = rhos(view, self.lease_seconds)
         order = in_order(view, ~keeps, -waits)
@@ -61,7 +62,7 @@ class Themis(Policy, frozen=True):
         last = np.ones(jobs.n, np.bool_)
         last[keeps] = last[winners] = False
         sizes = fill_in_order(view, order[stable_order(last[order])], most)
-        wants = bool((sizes < most).any() or len(winners))
+        wants = bool((sizes < peak).any())
         wake_at = next_turn(view.now, self.lease_seconds) if wants else INFINITY
         return Plan(sizes, wake_at=wake_at)
 
