@@ -162,6 +162,29 @@ class Cluster(RuleBasedStateMachine):
         else:
             self.feed([m.Held(at=self.now, id=id, held=what == "hold")])
 
+    @precondition(lambda self: self.specs)
+    @rule(
+        data=st.data(),
+        least=st.integers(1, 8),
+        extra=st.integers(0, 6),
+        priority=st.none() | st.sampled_from([0, 2]),
+        queue=st.none() | st.sampled_from(["default", "a", "c"]),
+        limit=st.none() | st.sampled_from([0.0, 15.0]),
+    )
+    def user_asks_for_something_else(
+        self, data: st.DataObject, least: int, extra: int, priority: int | None,
+        queue: str | None, limit: float | None,
+    ) -> None:  # fmt: skip
+        id = data.draw(st.sampled_from(sorted(self.specs)))
+        devices = m.Range(min=least, max=least + extra)
+        if not self.specs[id].roles:
+            self.specs[id] = msgspec.structs.replace(self.specs[id], devices=devices)
+        told = m.Amended(
+            at=self.now, id=id, devices=devices, priority=priority, queue=queue,
+            max_run_seconds=limit,
+        )  # fmt: skip
+        self.feed([told])
+
     @rule(data=st.data(), what=st.sampled_from(["down", "up", "drain", "undrain", "ill", "well"]))
     def node_changes(self, data: st.DataObject, what: str) -> None:
         node = data.draw(st.sampled_from(self.nodes))
