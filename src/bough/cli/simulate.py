@@ -28,6 +28,7 @@ class Wanted(NamedTuple):
     as_json: bool
     as_csv: bool
     report: Path | None
+    plot: Path | None
     jobs_out: Path | None
     explain: tuple[str, ...]
 
@@ -43,6 +44,7 @@ class Wanted(NamedTuple):
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print one CSV row for each policy.")
 @click.option("--report", type=OUT, metavar="FILE", help="Write a self-contained HTML page.")
+@click.option("--plot", type=OUT, metavar="FILE", help="Draw a figure: .pdf, .svg, .png.")
 @click.option("--jobs-out", type=OUT, metavar="FILE", help="Write a row per job: .csv or .jsonl.")
 @click.option("--explain", multiple=True, metavar="JOB", help="Tell this job's whole story.")
 def command(
@@ -54,11 +56,15 @@ def command(
     bough simulate trace.csv --cluster 16x8xa100 --policy fifo,las,max_min
     bough simulate trace.csv -c cluster.yaml -p srtf --report out.html
     """
-    names = ("as_json", "as_csv", "report", "jobs_out", "explain")
+    names = ("as_json", "as_csv", "report", "plot", "jobs_out", "explain")
     wanted = Wanted(**{name: given.pop(name) for name in names})
     if wanted.as_json and wanted.as_csv:
         raise InputError("--json and --csv cannot both be printed")
-    inputs.check_folders(wanted.report, wanted.jobs_out)
+    inputs.check_folders(wanted.report, wanted.plot, wanted.jobs_out)
+    if wanted.plot is not None:
+        from bough.sim import figure
+
+        figure.check(wanted.plot)
     chosen = inputs.split_policies(policies)
     setting = prepare(trace, cluster, wanted, given)
     records = compare(setting, chosen, processes or os.cpu_count() or 1)
@@ -97,11 +103,8 @@ def prepare(trace_file: Path, cluster: str, wanted: Wanted, given: dict[str, Any
 def nearest_few(name: str, known: set[str]) -> str:
     """The hint for a job that is not there; a trace has too many to name them all."""
     hint = nearest(name, known)
-    return (
-        hint
-        if hint.startswith("did")
-        else f"{counted(len(known), 'job')}, the first is {min(known)!r}"
-    )
+    few = f"{counted(len(known), 'job')}, the first is {min(known)!r}"
+    return hint if hint.startswith("did") else few
 
 
 def compare(setting: Setting, policies: Sequence[str], processes: int) -> list[RunRecord]:
@@ -125,6 +128,10 @@ def publish(records: Sequence[RunRecord], wanted: Wanted) -> None:
         from bough.sim.report import write_report
 
         write_report(wanted.report, records, bound, rows)
+    if wanted.plot is not None:
+        from bough.sim.figure import write_figure
+
+        write_figure(wanted.plot, records)
     if wanted.as_json:
         outputs.print_json(records, rows, bound)
     elif wanted.as_csv:
@@ -133,6 +140,6 @@ def publish(records: Sequence[RunRecord], wanted: Wanted) -> None:
         outputs.print_stories(records)
     else:
         outputs.print_comparison(records[0], rows, bound)
-    for file in (wanted.report, wanted.jobs_out):
+    for file in (wanted.report, wanted.plot, wanted.jobs_out):
         if file is not None:
             click.echo(f"wrote {file}", err=True)

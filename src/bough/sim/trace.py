@@ -16,6 +16,7 @@ import msgspec
 from bough.core.model import JobSpec
 from bough.core.speedup import Curve
 from bough.errors import InputError, nearest
+from bough.sim import parquet
 
 #: Gzip is recognised by its first bytes, whatever the file is called.
 GZIP_MAGIC = b"\x1f\x8b"
@@ -137,17 +138,19 @@ class Source:
     def name(self) -> str:
         """The trace's name: its file's without the endings that only say how it is stored."""
         name = self.path.resolve().name
-        for ending in (".gz", ".csv", ".jsonl", ".json", ".trace", ".txt", ".log"):
+        for ending in (".gz", ".parquet", ".csv", ".jsonl", ".json", ".trace", ".txt", ".log"):
             name = name.removesuffix(ending)
         return name
 
 
 def read_text(path: Path) -> str:
-    """The file's text, unpacked when it is gzipped."""
+    """The file's text, unpacked when it is gzipped; a table in Parquet as CSV."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(error.strerror, file=str(path)) from None
+    if data[:4] == parquet.MAGIC:
+        return parquet.as_csv(path)
     try:
         if data[:2] == GZIP_MAGIC:
             data = gzip.decompress(data)
