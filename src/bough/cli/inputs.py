@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bough.core.cluster import Cluster
     from bough.core.model import Queue
     from bough.core.speedup import SpeedBook
+    from bough.core.supply import Supply
     from bough.sim.options import Failures, Options, Tools
     from bough.sim.trace import Trace
 
@@ -198,6 +199,36 @@ def read_queue_file(path: Path | None) -> tuple[Queue, ...]:
     return tuple(read_queues(path))
 
 
+def read_supply(given: dict[str, Any]) -> Supply | None:
+    """Series and budgets of power; takes what it uses out of the options. None: nobody asks."""
+    from bough.core.supply import Supply
+    from bough.sim.supply_files import What, read_budget, read_supply
+
+    series: dict[str, Any] = {}
+    budgets = []
+    names: tuple[What, ...] = ("carbon", "price")
+    for name in names:
+        text = given.pop(name)
+        try:
+            series[name] = read_supply(text, name) if text is not None else None
+        except InputError as error:
+            raise (error if error.file else error.at(field=f"--{name}")) from None
+    for of in ("energy", "carbon", "cost"):
+        text = given.pop(f"{of}_budget")
+        if text is not None:
+            try:
+                budgets.append(read_budget(text, of))
+            except ValueError as error:
+                raise InputError(str(error), field=f"--{of}-budget") from None
+    if not budgets and series["carbon"] is None and series["price"] is None:
+        return None
+    try:
+        return Supply(budgets=tuple(budgets), **series)
+    except ValueError as error:
+        missing = "price" if "price" in str(error) else "carbon"
+        raise InputError(str(error), hint=f"give it with --{missing}") from None
+
+
 def world(given: dict[str, Any], **more: Any) -> Options:
     """The options of a run from those of the command line; takes what it uses out of them."""
     from bough.sim.options import Options
@@ -213,5 +244,7 @@ def world(given: dict[str, Any], **more: Any) -> Options:
         queues=read_queue_file(given.pop("queue_file")),
         jobs=given.pop("first") or 0,
         repack=given.pop("repack") or "",
+        energy=given.pop("energy"),
+        supply=read_supply(given),
         **more,
     )

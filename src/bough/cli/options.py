@@ -147,6 +147,20 @@ def world_options(command: Command) -> Command:
     )
 
 
+def supply_options(command: Command) -> Command:
+    """What power is made of, and how much of it may be used."""
+    return _all(
+        command,
+        "Energy, carbon and cost",
+        _flag("--energy", "Account for energy, also where nothing below asks for it."),
+        _text("--carbon", "carbon", "Grams of CO2 for each kWh, or a CSV file.", None, "N|FILE"),
+        _text("--price", "price", "Money for each kWh, or a CSV file.", None, "N|FILE"),
+        _text("--energy-budget", "energy_budget", "As 120kWh/1d: kWh a window.", None, "N/TIME"),
+        _text("--carbon-budget", "carbon_budget", "As 40kg/1d.", None, "N/TIME"),
+        _text("--cost-budget", "cost_budget", "Money for power, as 25/1d.", None, "N/TIME"),
+    )
+
+
 def _all(command: Command, section: str, *options: Decorator) -> Command:
     for option in reversed(options):
         command = option(command)

@@ -40,6 +40,7 @@ class Wanted(NamedTuple):
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all draws.")
 @options.trace_options
 @options.world_options
+@options.supply_options
 @options.processes_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print one CSV row for each policy.")

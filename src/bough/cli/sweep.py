@@ -37,6 +37,7 @@ SEED_MAX = 2.0**31
 @click.option("--draw-elastic", type=options.Share(0, 1), default=0.5, help="Elastic share; 0.5.")
 @options.trace_options
 @options.world_options
+@options.supply_options
 @options.processes_option
 @click.option("--out", type=OUT, default=OUT_DEFAULT, help=f"Results so far; {OUT_DEFAULT}.")
 @click.option("--restart", is_flag=True, help="Forget what the file of results holds.")

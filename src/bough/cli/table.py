@@ -81,6 +81,10 @@ COLUMNS = (
     Column("resizes", "resized", count, if_any=True, rank=5),
     Column("migrations", "moved", count, if_any=True, rank=6),
     Column("lost_device_hours", "lost dev-h", short, min, if_any=True, rank=6),
+    Column("energy_kwh", "kWh", short, min, rank=1),
+    Column("carbon_kg", "kg CO2", short, min, rank=1),
+    Column("cost", "cost", short, min, rank=1),
+    Column("most_of_a_budget", "of budget", percent, rank=1),
     Column("decision_p99_seconds", "decision p99", duration, rank=7),
 )
 

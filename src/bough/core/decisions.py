@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bough.core.model import Command, Ended, Resize, Start
+from bough.core.model import Clock, Command, Ended, Resize, Start
 from bough.core.reason import CODES, ENDINGS, Facts, Reason, many, nodes
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ def reason_for(state: State, command: Command) -> Reason:
         return _placed(state, job, command)
     if isinstance(command, Resize):
         return _resized(state, job, command)
+    if isinstance(command, Clock):
+        facts: Facts = {"clock": command.clock}
+        text = f"Its devices go at {command.clock:.0%} of their clock, to save energy."
+        return Reason(code="clock", facts=facts, text=text)
     return _stopped(state, job)
 
 

@@ -51,8 +51,8 @@ class Job:
     """One live job: what was asked and what has happened; its numbers are a row of the columns."""
 
     __slots__ = (
-        "begins", "ends_as", "epoch", "failures", "had", "held", "held_by_user", "id", "in_place",
-        "leaves", "leaving", "lost_by", "lost_to", "place", "plain", "pools", "recent",
+        "begins", "clock", "ends_as", "epoch", "failures", "had", "held", "held_by_user", "id",
+        "in_place", "leaves", "leaving", "lost_by", "lost_to", "place", "plain", "pools", "recent",
         "recent_at", "seats", "serial", "spec", "state", "step", "told_at", "trouble", "waits_for",
     )  # fmt: skip
 
@@ -82,12 +82,12 @@ class Job:
         self.told_at = 0.0
         self.begins = 0.0
         self.leaves = 0.0
+        #: The part of their full clock at which its devices are to go.
+        self.clock = 1.0
         #: Devices it was told to hold before the last command.
         self.had = 0
-        #: Job of higher priority that took its devices last.
-        self.lost_to = ""
-        #: In words what befell the devices it lost last.
-        self.lost_by = ""
+        #: Job of higher priority that took its devices last, and in words what befell them.
+        self.lost_to = self.lost_by = ""
         #: Pools it accepts, best first.
         self.pools: tuple[int, ...] = ()
         #: Jobs that must end first.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bough.core.drawing import pace_of
 from bough.core.fitting import OnlineFit
 from bough.core.jobs import Job
 from bough.core.model import JobSpec
@@ -32,6 +33,9 @@ def learn_rate(state: State, job: Job, size: int, rate: float) -> None:
     if size not in state.classes.sizes(int(table.wi[CLS, row])):
         return
     believed = state.classes.speed(int(table.wi[CLS, row]), size)
+    measured = rate
+    if job.clock != 1.0:  # at full clock it would be faster
+        rate /= pace_of(state, job, int(table.wi[CLS, row]), size)
     if abs(rate - believed) <= SURPRISE * believed and job.serial not in state.fits:
         return
     fit = state.fits.get(job.serial)
@@ -43,7 +47,7 @@ def learn_rate(state: State, job: Job, size: int, rate: float) -> None:
     fit.add(size, rate)
     adopt(state, job, row)
     if size == int(table.wi[SIZE, row]):
-        table.wf[RATE, row] = rate
+        table.wf[RATE, row] = measured
 
 
 def adopt(state: State, job: Job, row: int) -> None:

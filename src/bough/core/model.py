@@ -11,6 +11,8 @@ from typing import Literal
 
 import msgspec
 
+from bough.core.terms import USUAL, Terms
+
 INFINITY = float("inf")
 #: Larger numbers are slips of the pen.
 DEVICES_MAX = 10_000_000
@@ -99,10 +101,8 @@ class After(Frozen, frozen=True):
 class Carbon(Frozen, frozen=True):
     """What a job would do for a lower footprint."""
 
-    #: Longest wait for cleaner power.
-    max_delay_seconds: float = 0.0
-    #: Ceiling for the whole run; none when infinite.
-    budget_grams: float = INFINITY
+    max_delay_seconds: float = 0.0  #: Longest wait for cleaner power.
+    budget_grams: float = INFINITY  #: Ceiling for the whole run; none when infinite.
 
     def __post_init__(self) -> None:
         if self.budget_grams == INFINITY:
@@ -136,24 +136,19 @@ class JobSpec(Frozen, frozen=True):
     #: The job is stopped when it has run this long.
     max_run_seconds: float = INFINITY
     topology: Wish = Wish()  #: Where it wants to run.
-    #: May be parked or shrunk for others.
-    preemptible: bool = True
-    #: Is left alone for this long after each start.
-    min_run_seconds: float = 0.0
+    preemptible: bool = True  #: May be parked or shrunk for others.
+    min_run_seconds: float = 0.0  #: Is left alone for this long after each start.
     after: tuple[After, ...] = ()  #: Jobs it waits for.
     array_index: int | None = None  #: In an array.
     array_of: str = ""  #: That array's name.
     retries: int = 0  #: Tries after failing by its own fault.
     carbon: Carbon | None = None  #: What it may emit.
-    #: Can change size without ending its processes.
-    resize_in_place: bool = True
-    #: What it trains, for looking up how fast it runs.
-    model: str = ""
+    resize_in_place: bool = True  #: Can change size without ending its processes.
+    model: str = ""  #: What it trains, for looking up how fast it runs.
     batch: int = 0  #: Batch size, for the same.
     #: The user's estimate of the run time on `estimate_devices` devices (None: unknown).
     estimate_seconds: float | None = None
-    #: 0 means the largest size of the range.
-    estimate_devices: int = 0
+    estimate_devices: int = 0  #: 0 means the largest size of the range.
 
     def __post_init__(self) -> None:
         if sum(len(r.count.sizes()) > 1 for r in self.roles) > 1:
@@ -227,6 +222,7 @@ class Node(Frozen, frozen=True):
     cpus: float = INFINITY
     memory: float = INFINITY
     labels: dict[str, str] = {}
+    terms: Terms = USUAL  #: On which it is had.
 
 
 #: Devices held, node by node: ((node name, (device number, …)), …).
@@ -298,8 +294,7 @@ class Exited(Event, frozen=True):
     #: Finished its work; failed by its own fault; was lost by the machine's; stopped as commanded.
     why: Literal["done", "failed", "lost", "stopped"] = "done"
     code: int = 0
-    #: What its body knows of it, in words.
-    note: str = ""
+    note: str = ""  #: What its body knows of it, in words.
 
 
 class Progressed(Event, frozen=True):
@@ -309,8 +304,7 @@ class Progressed(Event, frozen=True):
     epoch: int
     #: Work left, in seconds on one device of the reference kind; None when unknown.
     left: float | None = None
-    #: Work per second at the present size.
-    rate: float | None = None
+    rate: float | None = None  #: Work per second at the present size.
     size: int = 0
 
 
@@ -390,6 +384,12 @@ class Stop(Command, frozen=True):
     park: bool = True
 
 
+class Clock(Command, frozen=True):
+    """Hold its devices at this part of their full clock, if that can be done; no answer."""
+
+    clock: float
+
+
 class Ended(Command, frozen=True):
     """The job reached its end in the books: nothing of it will be started again."""
 
@@ -397,4 +397,4 @@ class Ended(Command, frozen=True):
     reason: str = ""
 
 
-AnyCommand = Start | Resize | Stop | Ended
+AnyCommand = Start | Resize | Stop | Clock | Ended

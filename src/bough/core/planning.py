@@ -9,10 +9,11 @@ import numpy as np
 
 from bough.core import share
 from bough.core.dominance import taken_with_a_device
+from bough.core.drawing import power_view
 from bough.core.jobs import Jobs
 from bough.core.model import INFINITY
 from bough.core.policy import NOTHING, Bools, Floats, Ints, Plan, Policy, QueueShare, View
-from bough.core.reason import NUMBER, POLICY
+from bough.core.reason import BUDGET, NUMBER, POLICY
 from bough.core.recent import ran_on
 from bough.core.state import CLS, HI, LO, MIN, MUST, POOL, READY, WISH, State
 from bough.core.tenancy import share_pool
@@ -30,6 +31,8 @@ class Draft:
     #: Rows in the order in which they are to be granted, scope by scope, and whether to pass over.
     orders: list[tuple[Ints, Ints, int, bool]] = field(default_factory=list)
     wake_at: float = INFINITY
+    #: row -> the part of its full clock, where that is not all of it.
+    clocks: dict[int, float] = field(default_factory=dict)
     #: row -> cause, where the policy or a quota says why a job waits.
     causes: dict[int, int] = field(default_factory=dict)
 
@@ -61,6 +64,8 @@ def draft(state: State, policy: Policy, blocked: Bools | None = None) -> Draft:
     table = state.table
     table.now = state.now
     table.flat = not (state.musts or state.priorities)
+    if state.meter is not None and state.meter.is_used_up:
+        return used_up(state)
     if policy.scope == "cluster":
         return draft_matrix(state, policy, blocked)
     if len(state.topology.kinds) > 1:
@@ -78,6 +83,15 @@ def draft(state: State, policy: Policy, blocked: Bools | None = None) -> Draft:
             sizes, _ = ask(state, policy, result, rows, devices)
             result.want[slice(None) if rows is None else rows] = sizes
     result.changes = differences(table.size, result.want)
+    return result
+
+
+def used_up(state: State) -> Draft:
+    """While a budget is used up nobody is asked: what may not be parked stays, and nothing else."""
+    table = state.table
+    want = np.where(table.must != 0, table.size, 0)
+    result = Draft(want, differences(table.size, want))
+    result.causes = dict.fromkeys(((want == 0) & (table.ready == 1)).nonzero()[0].tolist(), BUDGET)
     return result
 
 
@@ -127,6 +141,7 @@ def ask(
         state.now, devices, jobs, state.classes.table(), (devices,), (),
         () if state.queues.trivial else shares(state, devices), history(state, policy),
         takes=taken_with_a_device(state, rows) if policy.weighs else NOTHING,
+        power=power_view(state, rows, int(jobs.pool[0])) if policy.meters else None,
     )  # fmt: skip
     answer = policy.plan(view)
     if not isinstance(answer, Plan):
@@ -145,6 +160,8 @@ def ask(
         result.wake_at = answer.wake_at
     if answer.reasons:
         note_reasons(result, answer, rows, jobs)
+    if answer.clocks is not None:
+        note_clocks(result, answer.clocks, rows, jobs)
     return sizes, check(state, sizes, jobs, devices)
 
 
@@ -166,6 +183,19 @@ def note_reasons(result: Draft, plan: Plan, rows: Ints | None, jobs: Jobs) -> No
         if not 0 <= row < jobs.n:
             raise BadPlan(f"a reason for row {row} of {jobs.n} jobs")
         result.causes[row if rows is None else int(rows[row])] = NUMBER.get(code, POLICY)
+
+
+def note_clocks(result: Draft, clocks: Floats, rows: Ints | None, jobs: Jobs) -> None:
+    """The clocks that the policy gives to these rows."""
+    if len(clocks) != jobs.n:
+        raise BadPlan(f"{len(clocks)} clocks for {jobs.n} jobs")
+    if not ((clocks > 0) & (clocks <= 1)).all():
+        raise BadPlan("a clock that is not above 0 and at most 1")
+    for i, clock in enumerate(clocks.tolist()):
+        row = i if rows is None else int(rows[i])
+        result.clocks.pop(row, None)
+        if clock != 1.0:
+            result.clocks[row] = clock
 
 
 def attainable(state: State, jobs: Jobs, devices: int) -> Jobs:

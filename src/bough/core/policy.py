@@ -18,6 +18,9 @@
    one after another while they can be placed; with ``skip``, those that cannot are passed over).
 10. ``admit`` says yes, no, or yes without the promise (``Verdict.promised``): the job then counts
    as best effort from its first row on.
+11. Nothing is computed for ``View.history``, ``takes`` and ``power`` unless a policy says that it
+    ``learns``, ``weighs`` or ``meters``. Clocks (``Plan.clocks``) are wishes: a body that may not
+    set them lets devices go as fast as they do. While a budget is used up no policy is asked.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ import numpy.typing as npt
 from bough.core.jobs import Jobs
 from bough.core.model import INFINITY, JobSpec
 from bough.core.reason import Facts, Reason
+from bough.core.series import Series
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -89,6 +93,31 @@ class Newcomer:
 
 
 @dataclass(slots=True)
+class PowerView:
+    """What a policy that meters is told of power; the formulas are those of core/energy.py."""
+
+    #: Of a device of this kind: watts when idle, what the hungriest work adds at full clock, and
+    #: the part of that which falls with the clock.
+    idle: float
+    span: float
+    scaled: float
+    #: Of each job: what it adds, and the part of its computing that a lower clock makes longer.
+    draw: Floats
+    sensitivity: Floats
+    #: What a node draws with idle devices while anybody is on it, in the mean; most devices of one.
+    node_watts: float = 0.0
+    node_devices: int = 1
+    #: Watts that may be drawn to the end of the budget's window: at the same power all the time, or
+    #: using up the same in each hour. The moment at which both are other numbers.
+    allowance: float = INFINITY
+    even_allowance: float = INFINITY
+    until: float = INFINITY
+    #: Grams of CO2 and money for each kWh, now and as forecast.
+    carbon: Series | None = None
+    price: Series | None = None
+
+
+@dataclass(slots=True)
 class View:
     """All a policy may look at."""
 
@@ -113,6 +142,8 @@ class View:
     #: jobs x (devices, CPUs, memory): what a job takes with each device, as a share of all there
     #: is over the share that a device is; empty unless the policy says that it looks.
     takes: Floats = field(default_factory=lambda: NOTHING)
+    #: Power, clocks and budgets; only for policies that say that they meter.
+    power: PowerView | None = None
     #: Only when ``admit`` is asked: who asks. The rows are then all jobs of that kind of device,
     #: also those that may not run yet, and ``devices`` all devices of it.
     newcomer: Newcomer | None = None
@@ -128,6 +159,8 @@ class Plan:
     order: Ints | None = None
     #: In an ordered plan, whether jobs that cannot be placed are passed over.
     skip: bool = True
+    #: The part of its full clock at which each job's devices go, above 0; None: all at 1.
+    clocks: Floats | None = None
     #: When time alone would change this plan.
     wake_at: float = INFINITY
     #: A word for jobs the policy deliberately leaves waiting: row -> reason code.
@@ -171,6 +204,8 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     #: Looks at CPUs and memory too: ``View.takes``.
     weighs: ClassVar[bool] = False
+    #: Decides by what jobs draw: ``View.power``.
+    meters: ClassVar[bool] = False
 
     def remembers(self) -> float:
         """The half-life in seconds of what it is told in View.ran_on; 0: it does not ask."""

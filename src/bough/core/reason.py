@@ -12,6 +12,7 @@ from bough.core.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from bough.core.jobs import Job
+    from bough.core.meter import Meter
     from bough.core.state import State
 
 #: Codes of waiting, by the number kept in the column `cause`. Up to `busy`: others are served
@@ -287,8 +288,22 @@ def _queue(state: State, job: Job, row: int) -> Reason:
     kind = state.topology.kinds[int(state.table.pool[row])]
     binding = queues.binding(int(state.table.queue[row]), kind)
     queue = binding.queue if binding is not None else job.spec.queue
+    if code == "budget" and state.meter is not None and binding is None:
+        return _used_up(state.meter)
     why = "is paused" if code == "paused" else "has used up its budget"
     return Reason(code=code, facts={"queue": queue}, text=f"Queue {queue} {why}.")
+
+
+def _used_up(meter: Meter) -> Reason:
+    """Nothing runs for a while, so that a budget of the cluster is kept."""
+    account = next((a for a in meter.accounts if a.is_used_up), meter.accounts[0])
+    of, wait = account.budget.of, account.ends - meter.now
+    facts: Facts = {"budget": of, "had": account.had, "spent": account.spent}
+    text = f"The cluster has used up its {of} budget"
+    if wait < INFINITY:
+        facts["window_in_seconds"] = wait
+        text += f"; the next window begins in {format_duration(wait)}"
+    return Reason(code="budget", facts=facts, text=f"{text}.")
 
 
 def _dependency(state: State, job: Job, row: int) -> Reason:

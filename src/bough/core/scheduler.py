@@ -14,6 +14,7 @@ from bough.core import model as m
 from bough.core import snapshot
 from bough.core.apply import HANDLERS
 from bough.core.arrival import admission_view
+from bough.core.clocks import set_clocks, slow_down
 from bough.core.content import (
     PAUSE_MAX,
     all_have_what_they_want,
@@ -21,7 +22,9 @@ from bough.core.content import (
     seat_newcomer,
 )
 from bough.core.decisions import reason_for
+from bough.core.drawing import drawn
 from bough.core.ending import release_dependents, stop_for_good
+from bough.core.meter import Meter
 from bough.core.planning import BadPlan, draft, expire_locks
 from bough.core.policy import Ints, Policy
 from bough.core.queues import QueueTree
@@ -32,6 +35,7 @@ from bough.core.retries import end_waits, next_try
 from bough.core.settle import Settlement, note_causes, retry_pending
 from bough.core.speedup import SpeedBook
 from bough.core.state import State
+from bough.core.supply import Supply
 from bough.core.topology import Topology
 
 #: Times a plan is made anew because some of what it granted could not be placed.
@@ -64,6 +68,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     backoff_max_seconds: float = 300.0
     #: Ask the policy even when all jobs have what they want and who comes can have it too.
     always_asks: bool = False
+    #: Where power comes from and how much may be used.
+    supply: Supply | None = None
 
 
 class Scheduler:
@@ -87,6 +93,8 @@ class Scheduler:
         self.state.memory_seconds = policy.remembers()
         self.state.backoff_seconds = settings.backoff_seconds
         self.state.backoff_max_seconds = settings.backoff_max_seconds
+        self.state.supply = supply = settings.supply
+        self.state.meter = Meter(supply) if supply is not None and supply.budgets else None
         self.state.locality_relaxes = settings.locality_seconds < NEVER_SECONDS
         #: When time alone may change something; the body sends a Tick then.
         self.wake_at = m.INFINITY
@@ -104,6 +112,8 @@ class Scheduler:
             if event.at >= state.now:
                 if not state.queues.trivial:
                     state.queues.charge(event.at, self._used())
+                if state.meter is not None:
+                    state.meter.advance(event.at)
                 state.now = event.at
             taken: m.Event | None = event
             if self._admits and type(event) is m.Submitted:
@@ -113,6 +123,8 @@ class Scheduler:
         # 2. What time has changed.
         if state.locks or state.limits or state.backoffs or self._plan_wake_at <= state.now:
             self._expire()
+        if state.meter is not None and state.meter.turned():
+            state.replan = True
         # 3. Wishes, places, commands.
         if state.replan and (not self.settings.round_seconds or self._round_is_due()):
             self._decide()
@@ -123,7 +135,11 @@ class Scheduler:
         # 4. Starts and growths whose devices are free by now.
         elif state.pending:
             retry_pending(state)
-        # 5. When to be woken.
+        # 5. What all this draws; when to be woken.
+        if state.slowed:
+            slow_down(state)
+        if state.meter is not None:
+            state.meter.watts = drawn(state)
         self.wake_at = self._next_wake()
         return state.out
 
@@ -217,7 +233,9 @@ class Scheduler:
             state.replan = True
 
     def _round_is_due(self) -> bool:
-        """Whether plans may be made now."""
+        """Whether plans may be made now; at once where a budget is used up."""
+        if self.state.meter is not None and self.state.meter.is_used_up:
+            return True
         rounds = self.state.now / self.settings.round_seconds
         return abs(rounds - round(rounds)) < ROUNDING
 
@@ -250,6 +268,7 @@ class Scheduler:
             blocked[list(trial.failed)] = True
         state.refused = ""
         trial.commit()
+        set_clocks(state, wish.clocks)
         note_causes(state, wish, failed)
         # A moment that is not in the future cannot be waited for.
         self._plan_wake_at = wake_at if wake_at > state.now else m.INFINITY
@@ -287,6 +306,7 @@ class Scheduler:
                 rounds = math.ceil(max(wake, state.now) / every - ROUNDING)
             wake = state.round_at = rounds * every
         wake = min(wake, self._next_limit()) if state.limits else wake
+        wake = min(wake, state.meter.next_change()) if state.meter is not None else wake
         return min(wake, next_try(state)) if state.backoffs else wake
 
     def _next_limit(self) -> float:

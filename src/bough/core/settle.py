@@ -7,12 +7,12 @@ import numpy as np
 from bough.core.blocks import numbers
 from bough.core.eviction import make_place
 from bough.core.jobs import Job, Seats, Slots
-from bough.core.model import Resize, Start, Stop
+from bough.core.model import Clock, Resize, Start, Stop
 from bough.core.places import merge, minus
 from bough.core.planning import Draft
 from bough.core.policy import Ints
 from bough.core.reason import BUSY, FRAGMENTATION, NONE, PARKED, PREEMPTED, RESOURCES, TOPOLOGY
-from bough.core.state import CLS, LO, MIN, POOL, SINCE, SIZE, State
+from bough.core.state import CLS, LO, POOL, SINCE, SIZE, State
 
 _BIG = 1 << 60
 
@@ -351,6 +351,7 @@ def reconcile(state: State, job: Job) -> None:
     state.pending.pop(job.serial, None)
     seats = named(state, job) if job.seats else ()
     out.append(Start(job.id, job.epoch, state.topology.place(place), seats))
+    out += [Clock(job.id, job.epoch, job.clock)] if job.clock != 1.0 else []
     state.started(job)
 
 
@@ -395,6 +396,3 @@ def note_causes(state: State, draft: Draft, failed: dict[int, int]) -> None:
     for row, cause in special.items():
         if not table.size[row]:
             state.set_cause(row, cause)
-
-
-__all__ = ["LO", "MIN", "Settlement", "note_causes", "reconcile", "retry_pending"]

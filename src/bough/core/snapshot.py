@@ -49,6 +49,7 @@ class JobImage(msgspec.Struct, frozen=True):
     #: Seconds it ran lately on each pool, up to a moment.
     recent: dict[int, float] = {}
     recent_at: float = 0.0
+    clock: float = 1.0
 
 
 class NodeImage(msgspec.Struct, frozen=True):
@@ -82,6 +83,8 @@ class Image(msgspec.Struct, frozen=True):
     limits: tuple[tuple[float, int, int], ...]
     queues: Any
     prior: Any
+    #: What was used of budgets.
+    meter: Any = None
 
 
 def encode(state: State, plan_wake_at: float) -> bytes:
@@ -103,7 +106,7 @@ def picture(state: State, plan_wake_at: float, past: bool = True) -> Image:
             job.told_at, job.begins, job.leaves,
             tuple(ints[:, row].tolist()), tuple(table.wf[:, row].tolist()),
             state.fits[job.serial].seen if job.serial in state.fits else None,
-            job.recent, job.recent_at,
+            job.recent, job.recent_at, job.clock,
         )
         for row, job in enumerate(table.items)
     )  # fmt: skip
@@ -117,7 +120,7 @@ def picture(state: State, plan_wake_at: float, past: bool = True) -> Image:
         image_of(state.ended, state.farewells) if past else PastImage({}),
         tuple((*key, n) for key, n in state.entitled.items()), state.users,
         tuple(state.locks), tuple(state.limits), state.queues.state(),
-        state.speedups.prior.state(),
+        state.speedups.prior.state(), state.meter.state() if state.meter is not None else None,
     )  # fmt: skip
 
 
@@ -139,6 +142,8 @@ def follow(state: State, image: Image) -> float:
     state.entitled = {(queue, pool): n for queue, pool, n in image.entitled}
     state.queues.restore(image.queues)
     state.speedups.prior.restore(image.prior)
+    if state.meter is not None and image.meter is not None:
+        state.meter.restore(image.meter)
     for kind in image.kinds:
         state.topology.pool(kind)
         state.empty.pool(kind)
@@ -184,6 +189,9 @@ def _restore_job(state: State, image: JobImage) -> None:
     job.pools = state.pools_for(job.spec)
     for other in job.waits_for:
         state.dependents.setdefault(other, set()).add(job.id)
+    job.clock = image.clock
+    if job.clock != 1.0:
+        state.slowed.add(job.serial)
     job.recent, job.recent_at = dict(image.recent), image.recent_at
     # Columns that came later than the snapshot begin at 0.
     ints = image.ints + (0,) * (state.table.INTS - len(image.ints))

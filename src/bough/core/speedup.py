@@ -182,6 +182,8 @@ class SpeedBook:
                 raise ValueError(f"factor of {kind} is {value}: it must be finite and positive")
         #: model -> (batch, kind) -> entry, in order of addition.
         self._tables: dict[str, dict[tuple[int, str], _Entry]] = {}
+        #: Name of a curve -> model, where they are not the same.
+        self._trains: dict[str, str] = {}
         self._found: dict[tuple[str, int, str], Curve] = {}
         self._laws: dict[tuple[float, float, float], Curve] = {}
 
@@ -189,6 +191,7 @@ class SpeedBook:
         """One that knows the same curves and learns apart."""
         made = copy(self)
         made.prior, made._found = Prior(), dict(self._found)
+        made._trains = dict(self._trains)
         made.prior.restore(self.prior.state())
         made._tables = {model: dict(entries) for model, entries in self._tables.items()}
         return made
@@ -205,6 +208,14 @@ class SpeedBook:
         for (model, batch, kind), group in groups.items():
             self._put(model, batch, kind, _Entry(_curve_of(group), relative=False))
 
+    def stand_for(self, name: str, model: str) -> None:
+        """A name that a curve was given, and the model that those train who go by it."""
+        self._trains.setdefault(name, model)
+
+    def trained(self, name: str) -> str:
+        """The model that jobs of that name train."""
+        return self._trains.get(name, name)
+
     def _put(self, model: str, batch: int, kind: str, entry: _Entry) -> None:
         table = self._tables.setdefault(known_models.plain(model), {})
         table[batch, known_models.plain(kind)] = entry
@@ -217,6 +228,7 @@ class SpeedBook:
         """
         other = SpeedBook(kind, factors=self._factors, prior=self.prior, builtin=self.builtin)
         other._tables = {model: dict(table) for model, table in self._tables.items()}
+        other._trains = dict(self._trains)
         return other
 
     def models(self) -> list[str]:

@@ -13,6 +13,7 @@ from bough.core.classes import ClassTable
 from bough.core.fitting import OnlineFit
 from bough.core.gangs import Gang, RoleAsk
 from bough.core.jobs import FloatColumn, IntColumn, Job, Jobs, JobTable, Seats, Slots
+from bough.core.meter import Meter
 from bough.core.model import INFINITY, Command, JobSpec, Node
 from bough.core.past import Farewells
 from bough.core.places import merge
@@ -20,6 +21,7 @@ from bough.core.queues import QueueTree
 from bough.core.reason import BUSY
 from bough.core.recent import account
 from bough.core.speedup import Curve, SpeedBook
+from bough.core.supply import Supply
 from bough.core.topology import Topology
 
 INTS: Final = {name: c.row for name, c in vars(Jobs).items() if isinstance(c, IntColumn)}
@@ -124,6 +126,10 @@ class State:
     damp_seconds: float = 0.0
     #: Nor within so many times the seconds that the change cost them.
     calm_times: float = 0.0
+    #: Where power comes from, what was used of its budgets, and jobs (serials) at lower clocks.
+    supply: Supply | None = None
+    meter: Meter | None = None
+    slowed: set[int] = field(default_factory=set)
     #: Half-life of the seconds that jobs are known to have run on each kind; 0: not counted.
     memory_seconds: float = 0.0
 

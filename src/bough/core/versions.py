@@ -267,6 +267,9 @@ class Version:
             self._holds.pop(id, None)
             return None
         job = self.state.jobs[id]
+        if kind is m.Clock:
+            self._expect(job)
+            return None
         if kind is m.Stop:
             self.fates[id].parks += 1
             self._holds.pop(id, None)

@@ -15,6 +15,7 @@ from bough.core.queues import QueueTree
 from bough.core.scheduler import Scheduler
 from bough.core.speedup import SpeedBook
 from bough.sim import faults
+from bough.sim.accounts import open_accounts
 from bough.sim.belief import mistaken
 from bough.sim.options import Options, Tools
 from bough.sim.record import JobRecord, RunRecord
@@ -52,9 +53,11 @@ class Engine:
     def __init__(
         self, trace: Trace, cluster: Cluster, policy: Policy, options: Options, tools: Tools
     ) -> None:
+        self.arrivals: Sequence[TraceJob] = trace.jobs[: options.jobs or None]
+        start = self.arrivals[0].submit if self.arrivals else 0.0
+        options = options.beginning(start)
         self.options, self.tools, self.cluster = options, tools, cluster
         kind = cluster.nodes[0].kind if cluster.nodes else ""
-        self.arrivals: Sequence[TraceJob] = trace.jobs[: options.jobs or None]
         # Its own copy, because it learns: runs must not teach each other.
         speedups = deepcopy(tools.speedups) or SpeedBook(trace.kind or kind)
         self.scheduler = Scheduler(
@@ -71,8 +74,11 @@ class Engine:
             node_names=[n.name for n in cluster.nodes],
             node_devices=[n.devices for n in cluster.nodes],
         )  # fmt: skip
-        #: Answers that nobody waits for: they ride with the next events.
+        self.world.accounts = open_accounts(cluster, options, policy)
+        #: Answers that nobody waits for: they ride with the next events. Jobs whose speed is to be
+        #: measured when all commands are carried out.
         self.quiet: list[m.Event] = []
+        self.changed: list[Running] = []
         self.story = Story(options.explain)
         self.waits = Waits()
         #: Whether a job was told to end for good, which is to be in the books at once.
@@ -80,7 +86,6 @@ class Engine:
         self.idle_faults = 0
         self.sampled_at = -INFINITY
         self.usage_gap = trace.span_seconds() / USAGE_MAX
-        start = self.arrivals[0].submit if self.arrivals else 0.0
         self.now = start
         self.step(cluster.events(self.now))
         self.step([m.QueueSet(at=self.now, queue=queue) for queue in options.queues])
@@ -176,6 +181,9 @@ class Engine:
                 answer = self.execute(command)
                 if answer is not None:
                     batch.append(answer)
+            if self.changed:
+                self.quiet += [self.measure(job) for job in self.changed]
+                self.changed = []
             if batch and not scheduler.state.pending and not self.ending:
                 self.quiet += batch
                 batch = []
@@ -206,7 +214,8 @@ class Engine:
         running = self.world.add(job, record)
         self.record.jobs.append(record)
         if job.curve is not None:
-            spec = msgspec.structs.replace(spec, model=self.world.name_of(job.curve), batch=0)
+            name = self.world.name_of(job.curve, spec.model)
+            spec = msgspec.structs.replace(spec, model=name, batch=0)
         if self.options.speed_error:
             spec = mistaken(self.world, running, self.options)
         self.story.tell(record, job.submit, "submitted")
@@ -242,6 +251,9 @@ class Engine:
             return self.start(job, command)  # type: ignore[arg-type]
         if kind is m.Resize:
             return self.resize(job, command)  # type: ignore[arg-type]
+        if kind is m.Clock:
+            self.world.set_clock(job, command.clock, self.now)  # type: ignore[attr-defined]
+            return None
         return self.stop(job, command)  # type: ignore[arg-type]
 
     def start(self, job: Running, command: m.Start) -> m.Event | None:
@@ -249,7 +261,7 @@ class Engine:
         now, record, cost = self.now, job.record, self.options.start_seconds
         if record.begin != record.begin:
             record.begin = now
-        job.epoch = command.epoch
+        job.epoch, job.clock = command.epoch, 1.0
         self.waits.stop(command.id, record, now)
         if self.options.straggler_share:
             faults.draw_straggler(self.world, job)
@@ -257,7 +269,7 @@ class Engine:
         record.kind = self.world.kind_at(command.place)
         self.story.tell_start(record, now, command, self.scheduler)
         if self.options.speed_error:
-            self.quiet.append(self.measure(job))
+            self.changed.append(job)
         return self.answer(m.Started(at=now + cost, id=command.id, epoch=command.epoch), cost)
 
     def resize(self, job: Running, command: m.Resize) -> m.Event | None:
@@ -271,7 +283,7 @@ class Engine:
         else:
             self.world.set_place(job, command.place, size, now, cost)
             if self.options.speed_error:
-                self.quiet.append(self.measure(job))
+                self.changed.append(job)
         self.story.tell_resize(job.record, now, before, command)
         answer = m.Resized(at=now + cost, id=command.id, epoch=command.epoch, step=command.step)
         return self.answer(answer, cost)
@@ -370,6 +382,10 @@ class Engine:
             if not job.size:
                 self.waits.stop(id, job.record, self.now)
             self.story.tell_last(job.record, self.now, id, self.scheduler)
+        accounts = self.world.accounts
+        if accounts is not None:
+            accounts.close(self.now)
+            self.record.windows, self.record.accounted = accounts.windows(), accounts.known
 
 
 def size_of(place: m.Place) -> int:

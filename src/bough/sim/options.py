@@ -10,6 +10,7 @@ import msgspec
 from bough.core.model import INFINITY, Queue
 from bough.core.scheduler import Settings
 from bough.core.speedup import SpeedBook
+from bough.core.supply import Supply
 
 
 class Failures(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,15 +56,25 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     repack: Literal["", "best", "first"] = ""
     #: Keep places over time, for the Gantt chart.
     detail: bool = False
+    #: Account for energy, also where nothing else asks for it.
+    energy: bool = False
+    #: Where power comes from, and its budgets; its series begin with the run.
+    supply: Supply | None = None
     #: Jobs whose story is told.
     explain: frozenset[str] = frozenset()
+
+    def beginning(self, at: float) -> Options:
+        """The same for a run that begins at a moment."""
+        if self.supply is None:
+            return self
+        return msgspec.structs.replace(self, supply=self.supply.beginning(at))
 
     def settings(self, learns: bool) -> Settings:
         """What of this is the scheduler's."""
         return Settings(
             locality_seconds=self.locality_seconds, damp_seconds=self.damp_seconds,
             moving_share=self.moving_share, round_seconds=self.round_seconds, repack=self.repack,
-            learns=learns,
+            learns=learns, supply=self.supply,
         )  # fmt: skip
 
 

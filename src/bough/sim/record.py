@@ -35,6 +35,10 @@ class JobRecord:
     least_device_seconds: float = NAN
     device_seconds: float = 0.0
     lost_device_seconds: float = 0.0
+    #: Its devices' and its share of its nodes'; 0 in runs that do not account for it.
+    energy_joules: float = 0.0
+    carbon_grams: float = 0.0
+    cost: float = 0.0
     preemptions: int = 0
     resizes: int = 0
     migrations: int = 0
@@ -69,3 +73,7 @@ class RunRecord:
     events: int = 0
     node_names: list[str] = field(default_factory=list)
     node_devices: list[int] = field(default_factory=list)
+    #: What is accounted for: "energy", "carbon", "cost".
+    accounted: frozenset[str] = frozenset()
+    #: Windows of budgets: (of what, end, what it had, what was used).
+    windows: list[tuple[str, float, float, float]] = field(default_factory=list)

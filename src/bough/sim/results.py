@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from bough.core.energy import JOULES_OF_KWH
 from bough.core.policy import Bools, Floats
+from bough.core.supply import GRAMS_OF_KILO
 from bough.sim.bounds import lower_bound
 from bough.sim.record import JobRecord, RunRecord
 
@@ -24,8 +26,7 @@ DEVICE_HOUR_SECONDS = 3600.0
 
 def summarise(record: RunRecord) -> Row:
     """The whole run as one flat row; only `waits_seconds` is a table of its own, by cause."""
-    jobs = record.jobs
-    done = np.array([job.state == "done" for job in jobs], bool)
+    jobs, done = record.jobs, np.array([job.state == "done" for job in record.jobs], bool)
     jct = completion_seconds(jobs)[done]
     states = _count_states(jobs)
     bound = lower_bound((job for job in jobs if job.state == "done"), record.devices)
@@ -58,6 +59,7 @@ def summarise(record: RunRecord) -> Row:
         "fragmentation": _mean_fragmentation(record),
         "device_hours": sum(job.device_seconds for job in jobs) / DEVICE_HOUR_SECONDS,
         "restarts": sum(job.restarts for job in jobs),
+        **_supplies(record),
         "decision_p50_seconds": _percentile(record.decision_seconds, 50),
         "decisions": len(record.decision_seconds),
         "events": record.events,
@@ -150,7 +152,7 @@ def fragmentation(record: RunRecord, free: Floats, biggest: Floats) -> Floats:
 
 def job_rows(record: RunRecord) -> Iterator[Row]:
     """One row for each job, in order of submission."""
-    fair = fair_seconds(record.jobs, record.devices).tolist()
+    fair, known = fair_seconds(record.jobs, record.devices).tolist(), record.accounted
     for job, fair_jct in zip(record.jobs, fair, strict=True):
         jct = job.end - job.submit
         met = job.state == "done" and job.end <= job.deadline
@@ -174,6 +176,9 @@ def job_rows(record: RunRecord) -> Iterator[Row]:
             "met_deadline": met if math.isfinite(job.deadline) else None,
             "device_seconds": job.device_seconds,
             "lost_device_seconds": job.lost_device_seconds,
+            "energy_kwh": job.energy_joules / JOULES_OF_KWH if known >= {"energy"} else None,
+            "carbon_kg": job.carbon_grams / GRAMS_OF_KILO if known >= {"carbon"} else None,
+            "cost": job.cost if known >= {"cost"} else None,
             "preemptions": job.preemptions,
             "resizes": job.resizes,
             "migrations": job.migrations,
@@ -200,6 +205,20 @@ def mean_waits(jobs: Sequence[JobRecord]) -> dict[str, float]:
 
 def _spread(seconds: Floats) -> dict[str, float | None]:
     return {"mean": _mean(seconds), **{f"p{p}": _percentile(seconds, p) for p in (50, 95, 99)}}
+
+
+def _supplies(record: RunRecord) -> Row:
+    """What was drawn, emitted and paid; None for what was not accounted for."""
+    jobs, known = record.jobs, record.accounted
+    energy = math.fsum(job.energy_joules for job in jobs) / JOULES_OF_KWH
+    carbon = math.fsum(job.carbon_grams for job in jobs) / GRAMS_OF_KILO
+    used = [spent / had if had > 0 else math.inf for _, _, had, spent in record.windows if spent]
+    return {
+        "energy_kwh": energy if "energy" in known else None,
+        "carbon_kg": carbon if "carbon" in known else None,
+        "cost": math.fsum(job.cost for job in jobs) if "cost" in known else None,
+        "most_of_a_budget": max(used, default=0.0) if record.windows else None,
+    }
 
 
 def _deadlines(jobs: Sequence[JobRecord]) -> Row:

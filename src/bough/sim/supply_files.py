@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from bough.core.series import Series, constant
+from bough.core.supply import Budget, Resource
+from bough.core.units import parse_duration
 from bough.errors import InputError
 from bough.sim.trace import read_text
 
@@ -33,7 +35,13 @@ VALUES: Final[dict[What, tuple[str, ...]]] = {
 }  # fmt: skip
 AMERICAN: Final = re.compile(r"(\d\d)/(\d\d)/(\d{4})(.*)")
 KWH_OF_MWH: Final = 1000.0
-HOUR_SECONDS: Final = 3600.0
+BUDGET: Final = re.compile(r"(\d+(?:\.\d*)?)\s*([a-zA-Z]*)\s*(?:/\s*(.+))?")
+BUDGET_UNITS: Final[dict[Resource, dict[str, float]]] = {
+    "energy": {"": 1.0, "kwh": 1.0, "mwh": 1000.0, "wh": 0.001},
+    "carbon": {"": 1.0, "kg": 1.0, "g": 0.001, "t": 1000.0},
+    "cost": {"": 1.0},
+}
+BUDGET_FORMS: Final = {"energy": "120kWh/1d", "carbon": "40kg/1d", "cost": "25/1d"}
 #: A larger number is a slip of the pen, whatever it counts.
 VALUE_MAX: Final = 1e9
 #: Steps may differ by so much of themselves: clocks are changed, rows are missing.
@@ -71,6 +79,21 @@ def read_series(path: Path, what: What) -> Series:
         if row:
             found.append(_read_row(row, moment, value, path, line))
     return _even([(at, amount / unit) for at, amount in found], path)
+
+
+def read_budget(text: str, of: Resource) -> Budget:
+    """`120kWh/1d`, `40 kg/12h`, `25`: an amount in each window of a day, or as long as is said.
+
+    A ValueError says what it looks like.
+    """
+    found = BUDGET.fullmatch(text.strip())
+    factor = BUDGET_UNITS[of].get(found[2].lower()) if found else None
+    if found is None or factor is None:
+        raise ValueError(f"{text!r} is no budget: write it like {BUDGET_FORMS[of]}")
+    amount = float(found[1]) * factor
+    if found[3] is None:
+        return Budget(of=of, amount=amount)
+    return Budget(of=of, amount=amount, window_seconds=parse_duration(found[3]))
 
 
 def _read_row(

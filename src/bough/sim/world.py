@@ -12,6 +12,7 @@ from bough.core.model import INFINITY, Place
 from bough.core.speedup import Curve, SpeedBook
 from bough.core.topology import Topology
 from bough.errors import InputError
+from bough.sim.accounts import Accounts, true_pace
 from bough.sim.options import Options
 from bough.sim.record import JobRecord
 from bough.sim.trace import Trace, TraceJob
@@ -24,8 +25,9 @@ class Running:
     """The truth about one job."""
 
     __slots__ = (
-        "at", "at_risk", "believed", "crash_at", "curve", "done", "epoch", "job", "place", "rate",
-        "ready", "record", "saved", "saved_at", "shrinks_to", "size", "slow", "version", "work",
+        "at", "at_risk", "believed", "clock", "crash_at", "curve", "done", "epoch", "job", "place",
+        "price", "rate", "ready", "record", "saved", "saved_at", "shrinks_to", "size", "slow",
+        "version", "watts", "work",
     )  # fmt: skip
 
     def __init__(self, job: TraceJob, record: JobRecord, curve: Curve, work: float) -> None:
@@ -52,6 +54,9 @@ class Running:
         self.saved_at = -INFINITY
         self.at_risk = 0.0
         self.slow = 1.0
+        #: The part of their full clock at which its devices go; watts and money that they draw.
+        self.clock = 1.0
+        self.watts = self.price = 0.0
         #: Counts changes of rate; older finishes on the heap are void.
         self.version = 0
 
@@ -77,6 +82,8 @@ class World:
         self.counter = 0
         self.jobs: dict[str, Running] = {}
         self.broken: set[Any] = set()
+        #: What jobs draw and cost; None where nobody asks.
+        self.accounts: Accounts | None = None
         self._names: dict[int, str] = {}
         #: What jobs could do alone, by what they accept and their curve, which is kept with it.
         self._ideals: dict[Any, tuple[float, float, Curve]] = {}
@@ -90,14 +97,19 @@ class World:
         self.widest = max(self.node_devices.values(), default=1)
         self.jobs_on: dict[str, dict[str, int]] = {n.name: {} for n in cluster.nodes}
 
-    def rate(self, job: Running) -> float:
-        """Work per second on the present place."""
-        curve = job.curve
+    def curve_at(self, job: Running) -> Curve:
+        """Its curve on the kind of its place."""
         if self.kind_of:
             kind = self.kind_of[job.place[0][0]]
             if kind != self.kind:
-                curve = self.on_other_kind(job, kind)
+                return self.on_other_kind(job, kind)
+        return job.curve
+
+    def rate(self, job: Running, curve: Curve) -> float:
+        """Work per second on the present place."""
         rate = curve.at(job.size) * job.slow
+        if job.clock != 1.0:
+            rate *= true_pace(job, curve)
         if len(job.place) > 1 and curve.span_factor:
             rate *= curve.spread(self.levels_too_wide(job))
         if self.options.interference:
@@ -217,12 +229,13 @@ class World:
         job.record.fastest_seconds = job.work * ideal[0]
         job.record.least_device_seconds = job.work * ideal[1]
 
-    def name_of(self, curve: Curve) -> str:
+    def name_of(self, curve: Curve, model: str) -> str:
         """The name under which the scheduler finds a curve that came with the trace."""
         name = self._names.get(id(curve))
         if name is None:
             name = self._names[id(curve)] = f"curve {len(self._names)} of the trace"
             self.speedups.add(name, 0, self.kind, curve)
+            self.speedups.stand_for(name, model)
         return name
 
     def advance(self, job: Running, now: float) -> None:
@@ -235,6 +248,8 @@ class World:
                     self.save(job, begin, now)
         if job.size:
             job.record.device_seconds += job.size * (now - job.at)
+            if self.accounts is not None:
+                self.accounts.used(job, now)
         job.at = now
 
     def save(self, job: Running, begin: float, now: float) -> None:
@@ -263,6 +278,14 @@ class World:
             record.places.append((now, place))
         if self.options.interference:
             self.crowd(job, before, place, now)
+        if self.accounts is not None:
+            self.accounts.move(job, before, place, now)
+        self.set_rate(job, now)
+
+    def set_clock(self, job: Running, clock: float, now: float) -> None:
+        """From now on its devices go at this part of their clock."""
+        self.advance(job, now)
+        job.clock = clock
         self.set_rate(job, now)
 
     def set_rate(self, job: Running, now: float) -> None:
@@ -271,7 +294,10 @@ class World:
         if not job.size:
             job.rate = 0.0
             return
-        job.rate = rate = self.rate(job)
+        curve = self.curve_at(job)
+        if self.accounts is not None:
+            self.accounts.rate(job, curve, now)
+        job.rate = rate = self.rate(job, curve)
         target, what = job.work, FINISH
         if job.crash_at <= target:
             target, what = job.crash_at, CRASH
@@ -302,7 +328,10 @@ class World:
         self.advance(job, now)
         if self.options.interference:
             self.crowd(job, job.place, (), now)
-        job.place, job.size, job.rate = (), 0, 0.0
+        place, job.place, job.size, job.rate = job.place, (), 0, 0.0
+        if self.accounts is not None:
+            self.accounts.move(job, place, (), now)
+            self.accounts.rate(job, job.curve, now)
         job.version += 1
         job.saved, job.ready, job.shrinks_to = job.done, -INFINITY, ()
         job.record.sizes.append((now, 0))
