@@ -5,9 +5,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-# Of `make soak`: what is drawn, and how many daemons are killed in each operation.
-SEED   ?= 0
-DEATHS ?= 300
+# Of `make soak`: what is drawn, how many daemons are killed in each operation, and how many
+# requests or lines of words each operation of the API and each command is given.
+SEED     ?= 0
+DEATHS   ?= 300
+REQUESTS ?= 500
 
 # A real browser, a real database server, a terminal, accounts, and a compiler for a sham driver.
 TEST_PACKAGES := chromium postgresql tmux passwd gcc libc6-dev
@@ -29,8 +31,9 @@ run: $(VENV)/.ready-run ## Set up, start the daemon, run three elastic jobs on t
 test: lint ## Set up, then lint, types, architecture contracts and the whole test suite
 	$(BIN)/pytest -n 2
 
-soak: $(VENV)/.ready-test ## Kill daemons for longer than a test may take: make soak SEED=7 DEATHS=500
-	SOAK_SEED=$(SEED) SOAK_DEATHS=$(DEATHS) $(BIN)/pytest -n 2 --timeout 0 tests/faults
+soak: $(VENV)/.ready-test ## Kill daemons and draw input for longer than a test may take: make soak SEED=7
+	SOAK_SEED=$(SEED) SOAK_DEATHS=$(DEATHS) SOAK_REQUESTS=$(REQUESTS) $(BIN)/pytest -n 2 --timeout 0 \
+		tests/faults tests/server/test_api_fuzz.py tests/cli/test_any_input.py
 
 test-packages: ## As root on Debian: install the programs that some tests skip without
 	apt-get -qq update

@@ -147,6 +147,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
+def complain(message: object) -> None:
+    """On one line, whatever was typed is repeated in it."""
+    line = " ".join(str(message).split())
+    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    print(f"bough: {''.join(shown)}", file=sys.stderr)
+
+
 def _fail(message: str) -> int:
-    print(f"bough: {message}", file=sys.stderr)
+    complain(message)
     return EXIT_BAD_INPUT

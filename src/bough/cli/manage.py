@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bough.cli import asking, clock, references
+from bough.cli import asking, clock, complain, references
 from bough.cli.options import Duration
 from bough.core.units import COUNT_MAX, format_counts, parse_counts
 from bough.errors import BoughError, DaemonError, InputError
@@ -45,7 +44,7 @@ def _each(
             except DaemonError:
                 raise
             except BoughError as error:
-                print(f"bough: {error}", file=sys.stderr)
+                complain(error)
                 failed = True
                 continue
             found += changed
