@@ -14,7 +14,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
@@ -195,10 +195,19 @@ def read_notice(home: Path) -> Notice | None:
 
 
 def _write_notice(home: Path, notice: Notice) -> None:
+    text = json.dumps(notice._asdict(), indent=2) + "\n"
     fresh = daemon_path(home).with_suffix(".part")
-    fresh.write_text(json.dumps(notice._asdict(), indent=2) + "\n", encoding="utf-8")
-    fresh.chmod(0o644)
-    os.replace(fresh, daemon_path(home))
+    try:
+        fresh.write_text(text, encoding="utf-8")
+        fresh.chmod(0o644)
+        os.replace(fresh, daemon_path(home))
+    except OSError as error:  # a full disk: the last one's has its room, and says nothing true now
+        _log.warning("%s cannot be written: %s", fresh, error)
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+            with open(daemon_path(home), "r+", encoding="utf-8") as old:
+                old.write(text)
+                old.truncate()
 
 
 class _PrivateLog(logging.handlers.RotatingFileHandler):

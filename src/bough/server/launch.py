@@ -6,7 +6,7 @@ import fcntl
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -72,10 +72,13 @@ def last(home: Path) -> list[str]:
 
 
 def remember(home: Path, arguments: Sequence[str]) -> None:
-    """So that one that is started by itself is as this one was."""
+    """So that one that starts by itself is as this one was; a full disk keeps nobody from it."""
+    if last(home) == [*arguments]:
+        return
     fresh = home / f"{LAST}.part"
-    fresh.write_text("".join(f"{word}\n" for word in arguments), encoding="utf-8")
-    os.replace(fresh, home / LAST)
+    with suppress(OSError):
+        fresh.write_text("".join(f"{word}\n" for word in arguments), encoding="utf-8")
+        os.replace(fresh, home / LAST)
 
 
 def pid_of(home: Path) -> int | None:
