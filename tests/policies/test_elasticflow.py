@@ -200,7 +200,7 @@ def submissions(draw: st.DrawFn) -> list[Any]:
         "elasticflow", "elasticflow(growth=most)", "elasticflow(slot_seconds=60)",
         "elasticflow(margin=0.2)",
     ]),
-    st.sampled_from(["4xv100", "6xv100"]),
+    st.sampled_from(["4xv100", "6xv100", "2x4xv100", "5x2xv100"]),
 )  # fmt: skip
 def test_an_admitted_deadline_is_met(rows: list[Any], policy: str, cluster: str) -> None:
     """With exact speeds, and whatever comes later."""

@@ -27,6 +27,13 @@ class Asks(NamedTuple):
     deadline: Floats
     floor: Ints
 
+    def and_one(self, cls: int, most: int, left: float, deadline: float) -> Asks:
+        """These, and one that holds nothing."""
+        return Asks(
+            np.append(self.cls, cls), np.append(self.most, most), np.append(self.left, left),
+            np.append(self.deadline, deadline), np.append(self.floor, 0),
+        )  # fmt: skip
+
 
 class Alone(NamedTuple):
     """Who needs what: `low` devices at once, and `high` from `rises` to the deadline."""
@@ -44,15 +51,6 @@ class Alone(NamedTuple):
         """When the first of them needs more than these sizes."""
         later = (self.rises > now) & (self.high > np.maximum(granted, self.low))
         return float(self.rises[later].min(initial=INFINITY))
-
-    def beside(self, others: Alone) -> Alone:
-        """These and others."""
-        return Alone(
-            np.concatenate([self.low, others.low]),
-            np.concatenate([self.high, others.high]),
-            np.concatenate([self.rises, others.rises]),
-            np.concatenate([self.deadline, others.deadline]),
-        )
 
 
 def asks_of(view: View, rows: Ints, margin: Floats | float = 0.0) -> Asks:

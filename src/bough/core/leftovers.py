@@ -28,17 +28,20 @@ def grow(view: View, granted: Ints, most_first: bool = False) -> Ints:
     if not len(rows):
         return granted
     row, size, more, cost = _steps(view, rows, granted[rows], most_first)
-    # Row by row in the order of their costs; the steps of a row stay in order.
-    order = np.lexsort((size, row, cost))
+    # Steps of equal cost stay in order, so those of a row do.
+    order = np.argsort(cost, kind="stable")
     row, size, more = row[order], size[order], more[order]
     while len(row):
-        taken = int(more.cumsum().searchsorted(free, "right"))
-        np.maximum.at(granted, rows[row[:taken]], size[:taken])
-        free -= int(more[:taken].sum())
+        spent = more.cumsum()
+        taken = int(spent.searchsorted(free, "right"))
+        granted[rows[row[:taken]]] = size[:taken]  # of a row's steps the last one counts
+        free -= int(spent[taken - 1]) if taken else 0
+        if not free:
+            break
         row, size, more = row[taken:], size[taken:], more[taken:]
-        place = np.arange(len(row))
+        place, large = np.arange(len(row)), (more > free).nonzero()[0][::-1]
         last = np.full(len(rows), len(row))
-        np.minimum.at(last, row[more > free], place[more > free])
+        last[row[large]] = large  # the first of each row, as it is written last
         able = place < last[row]
         row, size, more = row[able], size[able], more[able]
     return granted
@@ -50,12 +53,15 @@ def _steps(
     """All steps up: whose, to which size, for how many devices, at which cost for each of them."""
     jobs = view.jobs
     table, speeds = level_table(view.classes)
-    sizes, cls = table[jobs.cls[rows]], jobs.cls[rows]
+    cls = jobs.cls[rows]
+    sizes = table[cls]
     before = np.maximum(sizes[:, :-1], has[:, None])
     up = (sizes[:, 1:] > before) & (sizes[:, 1:] <= jobs.hi[rows, None])
-    each = table / np.maximum(speeds, 1e-300)
-    dearer = np.maximum(np.diff(each, axis=1), 0.0)
-    dearer[:, 0] = 0.0
+    dearer = view.classes.cache.get("dearer")
+    if dearer is None:
+        dearer = np.maximum(np.diff(table / np.maximum(speeds, 1e-300), axis=1), 0.0)
+        dearer[:, 0] = 0.0
+        view.classes.cache["dearer"] = dearer
     more = np.where(up, sizes[:, 1:] - before, 1)
     cost = jobs.left_or_guess()[rows, None] * dearer[cls] / more
     # A cheap step is only reached over the dear one before it.

@@ -201,7 +201,9 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: Decides by jobs that have ended: by ``View.history``, or by ``jobs.guess`` also where there
     #: is an estimate.
     learns: ClassVar[bool] = False
-
+    #: Smaller jobs are moved where a size that was planned finds no place: sizes that are powers of
+    #: two, on nodes that have as many, then always find one.
+    moves: ClassVar[bool] = False
     #: Looks at CPUs and memory too: ``View.takes``.
     weighs: ClassVar[bool] = False
     #: Decides by what jobs draw: ``View.power``.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.core.alone import Alone, Asks, alone, asks_of, together
+from bough.core.alone import Alone, alone, asks_of, together
 from bough.core.filling import (
     RULES,
     Need,
@@ -160,18 +160,14 @@ class _Quick:
     def __init__(self, view: View, rows: Ints, margins: Floats, rules: Rules) -> None:
         self.view, self.rules = view, rules
         self.devices = devices_for(view, rows)
-        self.others = alone(view.classes, asks_of(view, rows, margins), view.now, rules)
+        self.others = asks_of(view, rows, margins)
 
     def fits(self, cls: int, left: float, deadline: float) -> bool:
         """Whether that is so; if not, it may fit all the same."""
-        if self.others is None:
-            return False
-        size = self.view.classes.sizes[cls, -1:]
-        asks = Asks(np.array([cls]), size, np.array([left]), np.array([deadline]), 0 * size)
-        mine = alone(self.view.classes, asks, self.view.now, self.rules)
-        if mine is None:
-            return False
-        return together(self.others.beside(mine), self.devices)
+        most = int(self.view.classes.sizes[cls, -1])
+        asks = self.others.and_one(cls, most, left, deadline)
+        plans = alone(self.view.classes, asks, self.view.now, self.rules)
+        return plans is not None and together(plans, self.devices)
 
 
 def refusal(now: float, asked: float, earliest: float, others: int) -> Verdict:

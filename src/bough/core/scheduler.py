@@ -14,6 +14,7 @@ from bough.core import model as m
 from bough.core import snapshot
 from bough.core.apply import HANDLERS
 from bough.core.arrival import admission_view
+from bough.core.causes import note_causes
 from bough.core.clocks import set_clocks, slow_down
 from bough.core.content import (
     PAUSE_MAX,
@@ -32,7 +33,7 @@ from bough.core.reason import Reason, explain
 from bough.core.remedy import cheapest
 from bough.core.repack import repack
 from bough.core.retries import end_waits, next_try
-from bough.core.settle import Settlement, note_causes, retry_pending
+from bough.core.settle import Settlement, retry_pending
 from bough.core.speedup import SpeedBook
 from bough.core.state import State
 from bough.core.supply import Supply
@@ -255,7 +256,7 @@ class Scheduler:
                 state.refused = str(error)
                 self._plan_wake_at = m.INFINITY
                 return
-            trial = Settlement(state, self.settings.locality_seconds)
+            trial = Settlement(state, self.settings.locality_seconds, self.policy.moves)
             how = self.settings.repack
             placed = repack(trial, wish, how) if how else trial.apply(wish)
             failed.update(trial.failed)

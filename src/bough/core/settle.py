@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from bough.core.blocks import numbers
+from bough.core.buddies import make_way
+from bough.core.causes import cause_of_failure
 from bough.core.eviction import make_place
 from bough.core.jobs import Job, Seats, Slots
 from bough.core.model import Clock, Resize, Start, Stop
 from bough.core.places import merge, minus
 from bough.core.planning import Draft
 from bough.core.policy import Ints
-from bough.core.reason import BUSY, FRAGMENTATION, NONE, PARKED, PREEMPTED, RESOURCES, TOPOLOGY
+from bough.core.reason import FRAGMENTATION, NONE, PARKED, PREEMPTED
 from bough.core.state import CLS, LO, POOL, SINCE, SIZE, State
 
 _BIG = 1 << 60
@@ -20,9 +22,11 @@ _BIG = 1 << 60
 class Settlement:
     """One trial: the tree is changed step by step, and can be put back as it was."""
 
-    def __init__(self, state: State, locality_seconds: float) -> None:
+    def __init__(self, state: State, locality_seconds: float, moves: bool = False) -> None:
         self.state = state
         self.locality_seconds = locality_seconds
+        #: Whether smaller jobs move aside where a size finds no place.
+        self.moves = moves
         #: row -> place before the trial, for every row whose place was changed, in order.
         self.before: dict[int, tuple[Slots, Seats]] = {}
         #: row -> pool before the trial, for every row that was moved to another.
@@ -96,7 +100,7 @@ class Settlement:
         if exact and not evicts and not have and self.hopeless(row, job, pool, want):
             self.failed[row] = FRAGMENTATION
             return 0
-        if self.try_size(row, job, pool, want):
+        if self.try_size(row, job, pool, want) or (self.moves and make_way(self, row, want)):
             return want
         if not exact:
             least = max(int(wi[LO, row]), have + 1)
@@ -298,15 +302,6 @@ def behind(row: int, draft: Draft) -> set[int]:
     return set()
 
 
-def cause_of_failure(state: State, job: Job, pool: int, size: int) -> int:
-    """What kept a granted job from being placed."""
-    if job.plain:
-        return FRAGMENTATION
-    if job.lean() is not job and state.find(job.lean(), pool, size) is not None:
-        return RESOURCES
-    return TOPOLOGY if job.spec.topology.mode != "prefer" else FRAGMENTATION
-
-
 def count(slots: Slots) -> int:
     """How many devices."""
     if len(slots) == 1:
@@ -382,17 +377,3 @@ def retry_pending(state: State) -> None:
     """Starts and growths that waited for devices to be left."""
     for job in list(state.pending.values()):
         reconcile(state, job)
-
-
-def note_causes(state: State, draft: Draft, failed: dict[int, int]) -> None:
-    """Why rows wait, where it is for another reason than that others are served first."""
-    table = state.table
-    special = draft.causes | failed if draft.causes else failed
-    if state.special_causes:
-        for row in ((table.cause > BUSY) & (table.size == 0) & (table.ready == 1)).nonzero()[0]:
-            if int(row) not in special:
-                state.set_cause(int(row), BUSY)
-    state.special_causes = bool(special)
-    for row, cause in special.items():
-        if not table.size[row]:
-            state.set_cause(row, cause)

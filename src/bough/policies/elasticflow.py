@@ -32,6 +32,7 @@ class ElasticFlow(Policy, frozen=True):
 
     scope = "pool"
     content_with = "peak"
+    moves = True
 
     #: Refuse a guaranteed job whose deadline cannot be kept; if not, all are taken on.
     admission: bool = True
