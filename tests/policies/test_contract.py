@@ -16,6 +16,7 @@ from bough.policies.fair import Fair
 from bough.policies.fifo import Fifo
 from bough.policies.gandiva import Gandiva
 from bough.policies.greedy import Greedy
+from bough.policies.hived import Hived
 from bough.policies.las import Las
 from bough.policies.max_min import MaxMin
 from bough.policies.optimus import Optimus
@@ -87,6 +88,16 @@ class TestGandiva(PolicyContract):
 
 class TestGreedy(PolicyContract):
     policies = (Greedy(), Greedy(weighted=True))
+
+
+class TestHived(PolicyContract):
+    policies = (Hived(), Hived(node_devices=2))
+    passes_over = True
+
+
+class TestHivedWithoutSpill(PolicyContract):
+    policies = (Hived(spill=False),)
+    work_conserving = False
 
 
 class TestLas(PolicyContract):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bough.core.jobs import Job
 from bough.core.offers import Victim
 from bough.core.preempt import Request, make_room
-from bough.core.state import CLS, LO, MUST, POOL, PRIORITY, SIZE, asks
+from bough.core.state import CLS, LO, MUST, POOL, SIZE, asks
 
 if TYPE_CHECKING:
     from bough.core.settle import Settlement
@@ -18,15 +18,16 @@ RESIZE_SECONDS = 5.0
 
 
 def make_place(trial: Settlement, row: int, want: int) -> bool:
-    """Shrink or park jobs of lower priority, if that surely gives this one its place."""
+    """Shrink or park jobs of lower priority (or rank), if that surely gives this one its place."""
     state = trial.state
     table = state.table
     job, pool = table.items[row], int(table.wi[POOL, row])
+    rank = table.priority if trial.ranks is None else trial.ranks
     rows = {
         other.id: i
         for i, other in enumerate(table.items)
         if other.place
-        and table.wi[PRIORITY, i] < table.wi[PRIORITY, row]
+        and rank[i] < rank[row]
         and not table.wi[MUST, i]
         and table.wi[POOL, i] == pool
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,6 +36,8 @@ class Draft:
     clocks: dict[int, float] = field(default_factory=dict)
     #: row -> cause, where the policy or a quota says why a job waits.
     causes: dict[int, int] = field(default_factory=dict)
+    #: Whose place may be taken by whom, where the policy says so; else priorities decide.
+    ranks: Ints | None = None
 
 
 Change = tuple[int, int, int]
@@ -162,6 +165,8 @@ def ask(
         note_reasons(result, answer, rows, jobs)
     if answer.clocks is not None:
         note_clocks(result, answer.clocks, rows, jobs)
+    if answer.rank is not None:
+        note_ranks(state, result, answer.rank, rows, jobs)
     return sizes, check(state, sizes, jobs, devices)
 
 
@@ -198,6 +203,15 @@ def note_clocks(result: Draft, clocks: Floats, rows: Ints | None, jobs: Jobs) ->
             result.clocks[row] = clock
 
 
+def note_ranks(state: State, result: Draft, rank: Ints, rows: Ints | None, jobs: Jobs) -> None:
+    """Whose places the policy lets others take."""
+    if len(rank) != jobs.n:
+        raise BadPlan(f"{len(rank)} ranks for {jobs.n} jobs")
+    if result.ranks is None:
+        result.ranks = state.table.priority.copy()
+    result.ranks[slice(None) if rows is None else rows] = rank
+
+
 def attainable(state: State, jobs: Jobs, devices: int) -> Jobs:
     """The same rows; none wishes or keeps more than all there is if it can do with less."""
     over = (np.maximum(jobs.wish, jobs.hi) > devices).nonzero()[0]
@@ -224,10 +238,17 @@ def shares(state: State, devices: int) -> tuple[QueueShare, ...]:
     """Queues as a policy of scope "pool" sees them."""
     queues = state.queues
     used = np.bincount(state.table.queue, weights=state.table.size, minlength=len(queues.names))
+    asked = [queues.get(i) for i in range(len(queues.names))]
+    below = Counter[str]()
+    for queue in asked:
+        below[queue.parent] += queue.guarantee
     return tuple(
-        QueueShare(name, devices, float(used[i]), queues.weight(i))
-        for i, name in enumerate(queues.names)
-    )
+        QueueShare(
+            queue.name, devices, float(used[i]), queue.weight,
+            max(queue.guarantee - below[queue.name], 0),
+        )
+        for i, queue in enumerate(asked)
+    )  # fmt: skip
 
 
 def differences(size: Ints, want: Ints) -> list[Change]:

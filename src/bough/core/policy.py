@@ -21,6 +21,8 @@
 11. Nothing is computed for ``View.history``, ``takes`` and ``power`` unless a policy says that it
     ``learns``, ``weighs`` or ``meters``. Clocks (``Plan.clocks``) are wishes: a body that may not
     set them lets devices go as fast as they do. While a budget is used up no policy is asked.
+12. A row that finds no place takes it from rows of lower priority; where ``Plan.rank`` is given,
+   from rows of lower rank instead. Those are seated anew where there is room.
 """
 
 from __future__ import annotations
@@ -78,6 +80,8 @@ class QueueShare:
     entitled: int
     used: float
     weight: float
+    #: Devices it gets back on demand, besides those of queues below it.
+    guarantee: int = 0
 
 
 @dataclass(slots=True, frozen=True)
@@ -163,6 +167,8 @@ class Plan:
     clocks: Floats | None = None
     #: When time alone would change this plan.
     wake_at: float = INFINITY
+    #: When given: for each row, who may take its place (those of a higher rank) if it is needed.
+    rank: Ints | None = None
     #: A word for jobs the policy deliberately leaves waiting: row -> reason code.
     reasons: dict[int, str] = field(default_factory=dict)
 

@@ -35,9 +35,9 @@ class Settlement:
         self.taken_by: dict[int, str] = {}
         #: row -> cause, for rows that were granted devices but found no place.
         self.failed: dict[int, int] = {}
-        #: Smallest plain size that found no place, by pool and whether it had to be compact:
-        #: larger ones need not try.
+        #: Smallest plain size that found no place, by pool and compactness: larger need not try.
         self.limit: dict[tuple[int, bool], int] = {}
+        self.ranks: Ints | None = None  #: As in the draft.
         #: When a job waiting for locality will accept less of it.
         self.wake_at = float("inf")
 
@@ -96,7 +96,7 @@ class Settlement:
         wi = state.table.wi
         job, pool = state.table.items[row], int(wi[POOL, row])
         have = count(job.place)
-        evicts &= state.priorities > 0
+        evicts &= state.priorities > 0 or self.ranks is not None
         if exact and not evicts and not have and self.hopeless(row, job, pool, want):
             self.failed[row] = FRAGMENTATION
             return 0
@@ -170,6 +170,7 @@ class Settlement:
     def apply(self, draft: Draft) -> bool:
         """Carry the draft out on the tree; False when sizes given to some could not be placed."""
         want = draft.want
+        self.ranks = draft.ranks
         if not draft.changes and not draft.moved:
             return True
         grow: list[tuple[int, int]] = []
@@ -321,8 +322,7 @@ def reconcile(state: State, job: Job) -> None:
             _stop(state, job)
             return
         if gone:
-            # Others may have been given these devices, and must wait until they are left; also
-            # when the order to leave them cannot be sent yet.
+            # Others may have been given these and must wait, even if nothing can be sent yet.
             state.mark_leaving(job, gone)
         if job.state != "running" or (not gone and state.blocked(minus(place, held))):
             state.pending[job.serial] = job

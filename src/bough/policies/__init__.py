@@ -27,6 +27,7 @@ _BUILTIN: Final[dict[str, str]] = {
     "gandiva": "Gandiva",
     "gavel": "Gavel",
     "greedy": "Greedy",
+    "hived": "Hived",
     "las": "Las",
     "max_min": "MaxMin",
     "optimus": "Optimus",
