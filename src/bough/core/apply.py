@@ -11,7 +11,7 @@ from bough.core.arrival import newcomer
 from bough.core.ending import doomed_by, end, ended_because, stop_for_good
 from bough.core.exits import LOST as LOST_EXIT
 from bough.core.jobs import Job
-from bough.core.learning import expected_work, learn_rate, learn_work
+from bough.core.learning import expected_work, learn_end, learn_rate
 from bough.core.nodes import device_health, node_down, node_drained, node_up
 from bough.core.reason import LOST, NONE, RETRY
 from bough.core.retries import back_off, note_failure, note_loss
@@ -142,8 +142,7 @@ def exited(state: State, event: m.Exited) -> None:
     if job is None or event.epoch != job.epoch or job.state == "waiting":
         return
     if event.why == "done":
-        if state.learns:
-            learn_work(state, job)
+        learn_end(state, job)
         end(state, job, "done")
         return
     no_more = note_failure(state, job, event) if event.why == "failed" else ""

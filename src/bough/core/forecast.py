@@ -7,10 +7,11 @@ run for everything that is compared, so what differs is what was changed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from bough.core import model as m
+from bough.core.prospects import Interval, Outlook
 from bough.core.scheduler import Scheduler
 from bough.core.snapshot import Image
 from bough.core.versions import CERTAIN, Doubt, Fate, Version
@@ -23,28 +24,6 @@ HOUR_SECONDS: Final = 3600.0
 Change = Callable[[Version], None]
 
 
-class Interval(m.Frozen, frozen=True):
-    """In one version of ten it is less than p10, in half of them less than p50, …"""
-
-    p10: float
-    p50: float
-    p90: float
-
-
-class Outlook(m.Frozen, frozen=True):
-    """What is to be expected of one job."""
-
-    #: Moments; infinite where that many versions do not come to it within the horizon.
-    begins: Interval
-    ends: Interval
-    device_hours: Interval
-    #: Part of the versions in which it is done, and (if it has a deadline) in time.
-    done: float
-    in_time: float | None = None
-    #: How often it is parked on the way, on average.
-    parks: float = 0.0
-
-
 def unfold(
     scheduler: Scheduler,
     watched: Collection[str],
@@ -54,12 +33,16 @@ def unfold(
     horizon: float = HORIZON_SECONDS,
     change: Change | None = None,
     picture: Image | None = None,
+    numbers: Sequence[int] | None = None,
 ) -> list[dict[str, Fate]]:
-    """The fates of all jobs in each version; those of the watched are followed to their end."""
-    until = scheduler.state.now + horizon
+    """The fates of all jobs in each version; those of the watched are followed to their end.
+
+    With `numbers`, only these of so many versions are looked at.
+    """
     picture = picture or scheduler.picture()
+    until = picture.now + horizon
     found = []
-    for number in range(versions):
+    for number in range(versions) if numbers is None else numbers:
         version = Version(scheduler, doubt, number, versions, picture)
         if change is not None:
             change(version)
@@ -90,18 +73,24 @@ def outlooks(
     *,
     versions: int = VERSIONS,
     horizon: float = HORIZON_SECONDS,
+    change: Change | None = None,
+    now: float | None = None,
 ) -> dict[str, Outlook]:
-    """What is to be expected of live jobs."""
+    """What is to be expected of live jobs, after a change if there is one."""
+    jobs = scheduler.state.jobs
+    ids = [id for id in ids if id in jobs]
+    found = unfold(
+        scheduler, ids, doubt, versions=versions, horizon=horizon, change=change,
+        picture=scheduler.picture(now),
+    )  # fmt: skip
+    deadlines = deadlines_of(scheduler, ids)
+    return {id: outlook([fates[id] for fates in found], deadlines[id]) for id in ids}
+
+
+def deadlines_of(scheduler: Scheduler, ids: Collection[str]) -> Mapping[str, float]:
+    """When live jobs must be done; infinite: whenever."""
     state = scheduler.state
-    ids = [id for id in ids if id in state.jobs]
-    found = unfold(scheduler, ids, doubt, versions=versions, horizon=horizon)
-    return {
-        id: outlook(
-            [fates[id] for fates in found],
-            float(state.table.deadline[state.table.row(state.jobs[id])]),
-        )
-        for id in ids
-    }
+    return {id: float(state.table.deadline[state.table.row(state.jobs[id])]) for id in ids}
 
 
 def interval(values: Sequence[float]) -> Interval:
@@ -110,10 +99,11 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(p10=part(ordered, 0.1), p50=part(ordered, 0.5), p90=part(ordered, 0.9))
 
 
-def part(ordered: Sequence[float], share: float) -> float:
+def part(ordered: Sequence[float], share: float) -> float | None:
     """The number that so many of them are below; each stands for an equal part of what may be."""
     at = min(max(share * len(ordered) - 0.5, 0.0), len(ordered) - 1.0)
     low, high = ordered[math.floor(at)], ordered[math.ceil(at)]
-    if low == high or high == m.INFINITY:
-        return high if at > math.floor(at) else low
-    return low + (high - low) * (at - math.floor(at))
+    found = low if at == math.floor(at) else high
+    if low < high < m.INFINITY:
+        found = low + (high - low) * (at - math.floor(at))
+    return None if found == m.INFINITY else found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bough.core.inventory import Inventory
 from bough.core.jobs import Slots
 from bough.core.levels import Shelf
-from bough.core.search import Ask, Bounds, assembled, partial, strewn
+from bough.core.search import Ask, Bounds, assembled, domain_free, partial, strewn
 
 
 def grown(inventory: Inventory, shelves: list[Shelf], ask: Ask, limits: Bounds) -> Slots | None:
@@ -93,7 +93,7 @@ def beside(
                     continue
                 if spare or not rest or partial(shelf, rest, racks, skip) >= 0:
                     return assembled(inventory, shelf, level, domain, size, skip)
-            if ask.relaxed:
+            if ask.relaxed and domain_free(shelves, level, domain) >= size:
                 found = strewn(inventory, shelves[::-1], size, racks, skip)
                 if found is not None:
                     return found

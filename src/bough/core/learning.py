@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bough.core.arrival import newcomer
 from bough.core.drawing import pace_of
 from bough.core.fitting import OnlineFit
 from bough.core.jobs import Job
 from bough.core.model import JobSpec
-from bough.core.state import ATTAINED, CLS, DONE, RATE, SINCE, SIZE, WISH, WISH_SPEED, State
+from bough.core.state import ATTAINED, CLS, DONE, POOL, RATE, SINCE, SIZE, WISH, WISH_SPEED, State
 
 #: A measured rate that differs from the believed one by less than this teaches nothing new.
 SURPRISE = 0.02
@@ -17,11 +18,19 @@ def expected_work(state: State, spec: JobSpec) -> float:
     return state.speedups.prior.expect_seconds(spec.model, spec.user)
 
 
-def learn_work(state: State, job: Job) -> None:
+def learn_end(state: State, job: Job) -> None:
     """A job reached its end: so much work was it."""
     row, wi, wf = state.table.row(job), state.table.wi, state.table.wf
     work = float(wf[DONE, row] + wf[RATE, row] * (state.now - wf[SINCE, row]))
-    if work > 0.0:
+    if work <= 0.0:
+        return
+    if job.spec.estimate_seconds is not None:
+        pool, size = int(wi[POOL, row]), int(wi[SIZE, row])
+        estimate = newcomer(state, job.spec, pool, state.now).left
+        # Of a job that was seen to be slow, more time than work was underestimated.
+        slow = state.curve_for(job.spec, pool).at(size) / float(wf[RATE, row] or 1.0)
+        state.speedups.prior.observe_estimate(job.spec.user, work / estimate * slow)
+    if state.learns:
         used = float(wf[ATTAINED, row] + wi[SIZE, row] * (state.now - wf[SINCE, row]))
         state.speedups.prior.observe(job.spec.model, job.spec.user, work)
         state.speedups.prior.keep(used)

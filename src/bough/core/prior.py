@@ -1,7 +1,8 @@
 """What to believe of a job nobody has measured: an estimate that learns from jobs that ended.
 
-Three facts are learnt: how long jobs run, by model and by user, how well models scale (the
-exponent of a power law), and how device-seconds are distributed among jobs. Every mean is drawn
+Four facts are learnt: how long jobs run, by model and by user, how far off users' estimates are,
+how well models scale (the exponent of a power law), and how device-seconds are distributed among
+jobs. Every mean is drawn
 towards the one above it by PULL imagined jobs, so that one odd job does not decide. Durations are
 averaged as logarithms: they spread over orders of magnitude, and the estimate is therefore a
 median.
@@ -25,6 +26,8 @@ FIRST_SECONDS: Final = 3600.0
 FIRST_SPREAD: Final = 2.0
 FIRST_EXPONENT: Final = 0.8
 EXPONENT_SPREAD: Final = 0.2
+#: How far off an estimate is thought to be before any was seen to be right or wrong.
+ESTIMATE_SPREAD: Final = 0.1
 #: So many jobs stand for the distribution.
 HISTORY_MAX: Final = 512
 
@@ -63,6 +66,7 @@ class Learnt(msgspec.Struct, omit_defaults=True):
     seconds: list[tuple[str, str, Mean]]
     exponents: list[tuple[str, str, Mean]]
     used: list[float] = []
+    estimates: list[tuple[str, Mean]] = []
 
 
 class Prior:
@@ -72,6 +76,8 @@ class Prior:
         #: By (model, user); "" stands for all of them.
         self.seconds: dict[tuple[str, str], Mean] = {}
         self.exponents: dict[str, Mean] = {}
+        #: Logarithms of true work / what was estimated, by user.
+        self.estimates: dict[str, Mean] = {}
         #: Device-seconds that the last jobs used, and the same sorted when somebody asked.
         self.used: deque[float] = deque(maxlen=HISTORY_MAX)
         self._sorted: npt.NDArray[np.float64] | None = None
@@ -91,6 +97,24 @@ class Prior:
             raise ValueError(f"exponent is {exponent}: it must be finite")
         for key in {"", model}:
             self.exponents.setdefault(key, Mean()).add(exponent)
+
+    def observe_estimate(self, user: str, ratio: float) -> None:
+        """A job took so many times as long as by its user's estimate and its believed speed."""
+        if 0 < ratio < math.inf:
+            for key in {"", user}:
+                self.estimates.setdefault(key, Mean()).add(math.log(ratio))
+
+    def estimate_error(self, user: str, first: float = ESTIMATE_SPREAD) -> tuple[float, float]:
+        """Mean and standard deviation of the logarithm of true work / this user's estimate.
+
+        `first` is the deviation that is thought likely before any was seen.
+        """
+        overall, own = (self.estimates.get(key, Mean()) for key in ("", user))
+        among = overall.spread(first)
+        # The mean is not known exactly either.
+        unsure = math.sqrt(1.0 + 1.0 / (own.count + PULL))
+        spread = own.spread(among) * (unsure if self.estimates else 1.0)
+        return own.drawn(overall.drawn(0.0)), spread
 
     def keep(self, device_seconds: float) -> None:
         """A job that ended used so much in all."""
@@ -140,6 +164,7 @@ class Prior:
             [(model, user, copy(mean)) for (model, user), mean in self.seconds.items()],
             [(model, "", copy(mean)) for model, mean in self.exponents.items()],
             list(self.used),
+            [(user, copy(mean)) for user, mean in self.estimates.items()],
         )
 
     def restore(self, state: object) -> None:
@@ -148,4 +173,5 @@ class Prior:
         self.seconds = {(model, user): copy(mean) for model, user, mean in known.seconds}
         self.exponents = {model: copy(mean) for model, _, mean in known.exponents}
         self.used = deque(known.used, HISTORY_MAX)
+        self.estimates = {user: copy(mean) for user, mean in known.estimates}
         self._sorted = None

@@ -164,10 +164,11 @@ class Scheduler:
         """Why this command was given; to be asked before the next events are handled."""
         return reason_for(self.state, command)
 
-    def picture(self) -> snapshot.Image:
-        """What it knows now, for as many forks as one likes."""
+    def picture(self, now: float | None = None) -> snapshot.Image:
+        """What it knows, for as many forks as one likes; nothing has happened until `now`."""
         # How jobs ended is many, and never changes: forks take it over as it is.
-        return snapshot.picture(self.state, self._plan_wake_at, past=False)
+        found = snapshot.picture(self.state, self._plan_wake_at, past=False)
+        return msgspec.structs.replace(found, now=max(found.now, now or found.now))
 
     def fork(self, picture: snapshot.Image | None = None) -> Scheduler:
         """An equal one that shares nothing that changes with this one."""

@@ -289,5 +289,5 @@ def every(shelves: list[Shelf], counts: Iterable[int], racks: int) -> Iterator[i
     """Nodes of all shelves in the order of `counts`, then narrow ones first, then by number."""
     for count in counts:
         for shelf in shelves:
-            if count <= shelf.width:
+            if count <= shelf.width and shelf.has[count] & racks:
                 yield from members(shelf, (count,), racks)

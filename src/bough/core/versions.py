@@ -9,7 +9,8 @@ to commands take as long as such answers took so far.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -19,14 +20,15 @@ from bough.core import chance
 from bough.core import model as m
 from bough.core.expected import NOBODY, Arrival, Past
 from bough.core.jobs import Job
+from bough.core.prior import ESTIMATE_SPREAD
 from bough.core.scheduler import Scheduler
 from bough.core.snapshot import Image
 from bough.core.state import DONE, LEFT, RATE, SINCE
 
-#: An estimate is off by so much where nothing is known of who gave it (a standard deviation of
-#: the logarithm); and what is the most that is believed of a curve's error.
-ESTIMATE_SPREAD: Final = 0.1
+#: The most that is believed of a curve's error.
 SPREAD_MAX: Final = 1.0
+#: What a job has left that reports how fast it is is known so well.
+REPORTED_SPREAD: Final = 0.03
 #: Work and moments are equal within this: products of times are rounded.
 ROUNDING: Final = 1e-6
 #: Jobs that only may come are called so.
@@ -36,16 +38,20 @@ EXPECTED: Final = "expected"
 class Doubt(msgspec.Struct, frozen=True):
     """How far what is believed may be from the truth."""
 
-    #: Standard deviation of the logarithm of (work of a job / what its user estimated).
-    estimates: float = ESTIMATE_SPREAD
+    #: Standard deviation of the logarithm of (work of a job / what its user estimated); None: as
+    #: users' estimates were seen to be wrong so far.
+    estimates: float | None = None
     #: What the curves' own errors are multiplied with.
     speeds: float = 1.0
     #: What came before, and so may come again.
     past: Past = NOBODY
+    #: What happens within this part of the time since now happens at once: far away, nobody asks
+    #: for seconds. 0: everything at its own moment.
+    grain: float = 0.02
 
 
 #: What is believed is true, and nobody comes.
-CERTAIN: Final = Doubt(estimates=0.0, speeds=0.0)
+CERTAIN: Final = Doubt(estimates=0.0, speeds=0.0, grain=0.0)
 
 
 class Fate(msgspec.Struct):
@@ -87,11 +93,15 @@ class Version:
     ) -> None:
         self.scheduler = scheduler.fork(picture)
         self.state = self.scheduler.state
-        self.state.learns = False
+        #: What was learnt until now; the fork goes on learning, as the policy may decide by it.
+        self._prior = scheduler.state.speedups.prior
         self.doubt, self.number, self.versions = doubt, number, versions
         self.fates: dict[str, Fate] = {}
+        #: Answers that nobody waits for: they ride with the next events.
+        self._quiet: list[m.Event] = []
         self._heap: list[Due] = []
         self._tie = 0
+        self._begun = self.state.now
         #: Job -> its work in all; devices it holds and since when.
         self._whole: dict[str, float] = {}
         self._holds: dict[str, tuple[int, float]] = {}
@@ -134,7 +144,7 @@ class Version:
     def pass_by(self, until: float) -> None:
         """On until that moment, whoever is over before."""
         while self._next_moment() <= until:
-            self._advance()
+            self._advance(until)
         self.tell([m.Tick(at=until)])
         self._close()
 
@@ -144,10 +154,16 @@ class Version:
         speed = float(self.state.table.wish_speed[self.state.table.row(job)])
         return max(self._left(job, self.now)[0], 0.0) / speed
 
-    def _advance(self) -> set[str]:
+    def _advance(self, until: float = m.INFINITY) -> set[str]:
         """To the next moment at which something happens; who is over then."""
         coming: dict[str, float | None] = {}
-        return self._step(self._due(self._next_moment(), coming), coming)
+        first = self._next_moment()
+        until = min(first + self.doubt.grain * (first - self._begun), max(until, first))
+        at = self._told_at(first, until)
+        batch = self._due(at, until, coming)
+        if not batch and self.scheduler.wake_at > at:
+            return set()  # what was expected is not so any more
+        return self._step(batch or [m.Tick(at=at)], coming)
 
     def _close(self) -> None:
         """Bring the accounts up to now."""
@@ -158,6 +174,8 @@ class Version:
     def _step(self, batch: Sequence[m.Event], coming: dict[str, float | None]) -> set[str]:
         """Let the scheduler decide, and answer until it waits for something; who is over."""
         over: set[str] = set()
+        batch = [*self._quiet, *batch]
+        self._quiet = []
         while batch:
             commands = self.scheduler.handle(batch)
             for id, work in coming.items():
@@ -166,13 +184,17 @@ class Version:
                 else:
                     self.fates.setdefault(id, Fate())
             coming = {}
-            batch = []
+            batch, ending = [], False
             for command in commands:
+                ending |= type(command) is m.Stop and not command.park
                 answer = self._carry_out(command)
                 if answer is not None:
                     batch.append(answer)
                 elif isinstance(command, m.Ended):
                     over.add(command.id)
+            if not self.state.pending and not ending:
+                self._quiet = batch
+                break
         return over
 
     def _next_moment(self) -> float:
@@ -189,24 +211,40 @@ class Version:
         job = due.job
         return due.mark == (job.epoch, job.step) and job.id in self._whole
 
-    def _due(self, at: float, coming: dict[str, float | None]) -> list[m.Event]:
-        """All that happens at that moment."""
+    def _told_at(self, first: float, until: float) -> float:
+        """All that happens until then is told at one moment: at the mean of its moments."""
+        if until == first:
+            return first
+        found = [due.at for due in self._until(until) if self._holds_good(due)]
+        return max(sum(found) / len(found), self.now) if found else first
+
+    def _until(self, until: float) -> Iterator[Due]:
+        """What is due until then; the heap is a tree in which nobody is before who is above."""
+        heap, ask = self._heap, [0]
+        while ask:
+            at = ask.pop()
+            if at < len(heap) and heap[at].at <= until:
+                yield heap[at]
+                ask += (2 * at + 1, 2 * at + 2)
+
+    def _due(self, at: float, until: float, coming: dict[str, float | None]) -> list[m.Event]:
+        """All that happens until then, told at one moment."""
         batch: list[m.Event] = []
-        while self._heap and self._heap[0].at <= at:
+        while self._heap and self._heap[0].at <= until:
             due = heapq.heappop(self._heap)
             if not self._holds_good(due):
                 continue
             job = due.job
             if due.answer is not None:
                 batch.append(msgspec.structs.replace(due.answer, at=at))
-            elif self._is_done(job, at):
+            elif self._is_done(job, due.at):
                 batch.append(m.Exited(at=at, id=job.id, epoch=job.epoch))
             else:
-                self._expect(job)
-        while self._next is not None and self._next.at <= at:
+                self._expect(job, due.at)
+        while self._next is not None and self._next.at <= until:
             batch.append(self._arrives(self._next, at, coming))
             self._next = next(self._coming, None)
-        return batch or [m.Tick(at=at)]
+        return batch
 
     def _arrives(self, arrival: Arrival, at: float, coming: dict[str, float | None]) -> m.Event:
         self._came += 1
@@ -224,18 +262,31 @@ class Version:
         since = float(wf[RATE, row]) * (state.now - float(wf[SINCE, row]))
         done = float(wf[DONE, row]) + since
         left = max(float(wf[LEFT, row]) - since, 0.0)
-        spread, whole = self.doubt.estimates, done + left
-        if left == m.INFINITY:
-            spread = state.speedups.prior.spread(job.spec.model, job.spec.user)
-            whole = float(state.table.guess[row])
-            if not self.doubt.estimates:
-                whole = max(whole, done * 1.5)  # as Jobs.left_or_guess has it
-                spread = 0.0
-        if job.serial not in state.fits and self.doubt.speeds:
-            error = state.curve_for(job.spec, int(state.table.pool[row])).error
-            spread = float(np.hypot(spread, min(error, SPREAD_MAX) * self.doubt.speeds))
         luck = chance.luck(job.id, self.number, self.versions)
-        self._whole[job.id] = work or chance.outlived(whole, spread, done, luck)
+        if work is not None:
+            self._whole[job.id] = work
+        elif job.serial in state.fits and left < m.INFINITY:
+            spread = REPORTED_SPREAD if self.doubt.speeds else 0.0
+            self._whole[job.id] = done + left * chance.factor(spread, luck)
+        else:
+            median, spread = self._believed(job, row, done, left)
+            self._whole[job.id] = chance.outlived(median, spread, done, luck)
+
+    def _believed(self, job: Job, row: int, done: float, left: float) -> tuple[float, float]:
+        """How much work it is in all, and the deviation of that, by what is known of its like."""
+        state, spread, prior = self.state, self.doubt.estimates, self._prior
+        error = state.curve_for(job.spec, int(state.table.pool[row])).error
+        error = min(error, SPREAD_MAX) * self.doubt.speeds
+        if left == m.INFINITY:
+            guess = float(state.table.guess[row])
+            if spread == 0.0:
+                return max(guess, done * 1.5), error  # as Jobs.left_or_guess has it
+            return guess, math.hypot(prior.spread(job.spec.model, job.spec.user), error)
+        if spread is not None:
+            return done + left, math.hypot(spread, error)
+        first = math.hypot(ESTIMATE_SPREAD, error)
+        bias, spread = prior.estimate_error(job.spec.user, first)
+        return (done + left) * math.exp(bias), spread
 
     def _left(self, job: Job, at: float) -> tuple[float, float]:
         """Work it has left at a moment, and its rate."""
@@ -248,11 +299,12 @@ class Version:
         left, rate = self._left(job, at)
         return bool(job.held) and left <= ROUNDING * (1.0 + rate)
 
-    def _expect(self, job: Job) -> None:
+    def _expect(self, job: Job, now: float | None = None) -> None:
         """Note when it will be done if nothing else happens to it."""
-        left, rate = self._left(job, self.now)
+        now = self.now if now is None else now
+        left, rate = self._left(job, now)
         if rate > 0.0:
-            self._push(self.now + max(left, 0.0) / rate, job, None)
+            self._push(now + max(left, 0.0) / rate, job, None)
 
     # ------------------------------------------------------------------ the body
 
@@ -299,14 +351,17 @@ class Version:
             self.fates[id].device_seconds += size * (self.now - since)
 
     def _owe(self, job: Job) -> None:
-        """An answer that was under way still comes."""
+        """An answer that was under way still comes; one that is overdue rides with the next."""
         if job.state == "stopping":
-            self._push(job.told_at + (job.leaves or self._leaves), job, self._stopped(job))
-            return
-        answer = self._resized(job)
-        if job.state == "starting":
-            answer = m.Started(at=self.now, id=job.id, epoch=job.epoch)
-        self._push(job.told_at + (job.begins or self._begins), job, answer)
+            answer, seconds = self._stopped(job), job.leaves or self._leaves
+        else:
+            answer, seconds = self._resized(job), job.begins or self._begins
+            if job.state == "starting":
+                answer = m.Started(at=self.now, id=job.id, epoch=job.epoch)
+        if job.told_at + seconds <= self.now and not self.state.pending:
+            self._quiet.append(answer)
+        else:
+            self._push(job.told_at + seconds, job, answer)
 
     def _stopped(self, job: Job) -> m.Event:
         return m.Exited(at=self.now, id=job.id, epoch=job.epoch, why="stopped")
