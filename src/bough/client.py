@@ -21,6 +21,7 @@ import msgspec
 from bough import connection, following
 from bough.connection import PATIENCE_SECONDS, Address, Connection
 from bough.core.model import Queue
+from bough.core.prospects import Outlook, Quote
 from bough.core.reason import Reason
 from bough.core.units import shown
 from bough.errors import DaemonError, InputError
@@ -145,6 +146,21 @@ class Client:
     def why(self, ref: str) -> Reason:
         """Why it waits or runs, and what would help."""
         return self._ask("GET", _job(ref, "why"), Reason)
+
+    def quote(
+        self,
+        given: Submission,
+        *,
+        versions: int | None = None,
+        horizon_seconds: float | None = None,
+    ) -> Quote:
+        """What would become of a job if it were submitted now: nothing is submitted."""
+        query = {"versions": versions, "horizon_seconds": horizon_seconds}
+        return self._ask("POST", "/v1/quote", Quote, query, body=given)
+
+    def forecast(self, ref: str) -> Outlook:
+        """When a job that is not over is likely to begin and end."""
+        return self._ask("GET", _job(ref, "forecast"), Outlook)
 
     def receipt(self, ref: str) -> Receipt:
         """What became of it, and what it took."""

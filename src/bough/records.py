@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from bough.core.model import Frozen, JobSpec, Place, Queue, Range
+from bough.core.prospects import Interval
 from bough.core.reason import Reason
 
 State = Literal[
@@ -125,24 +126,23 @@ class JobRecord(Frozen, frozen=True):
     reason: Reason  #: Why it is as it is.
     began: float | None = None  #: When it first ran.
     ended: float | None = None  #: When it was over.
-    #: Exit code of the job as a whole.
-    code: int | None = None
+    code: int | None = None  #: Exit code of the job as a whole.
     deadline: float | None = None  #: When it should be done.
-    #: None where the reader may not see it.
-    command: tuple[str, ...] | None = None
+    command: tuple[str, ...] | None = None  #: None where the reader may not see it.
     after: tuple[str, ...] = ()  #: Jobs it waits for.
     array_of: str = ""  #: Name of the array it belongs to.
     retries: int = 0  #: Tries it has after failing by its own fault.
     failures: int = 0  #: How often it failed by its own fault.
     device_seconds: float = 0.0  #: It used so far.
-    #: A user parked it.
-    held: bool = False
+    held: bool = False  #: A user parked it.
     #: Guaranteed: it was taken on with its deadline.
     service: Literal["guaranteed", "best-effort"] = "best-effort"
     progress: float | None = None  #: Part of the work that is done; None: nobody knows.
     eta_seconds: float | None = None  #: Until the rest is done; None: nobody knows.
-    #: The job that this one repeats.
-    retry_of: str = ""
+    retry_of: str = ""  #: The job that this one repeats.
+    #: When it is likely to have devices; None: it has, or nobody has looked ahead yet.
+    begins: Interval | None = None
+    ends: Interval | None = None  #: When it is likely to be over.
 
 
 class DeviceRecord(Frozen, frozen=True):

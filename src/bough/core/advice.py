@@ -58,7 +58,7 @@ def some(bench: Bench) -> Sequence[int]:
 
 def better(bench: Bench, found: Trial, first: Look, queues: Sequence[str]) -> list[Good]:
     """The changes that help, the soonest done first; `first` is the job as it is asked for."""
-    looked = []
+    looked: list[tuple[float, int, Way, Look]] = []
     for way in ways(bench, found, queues):
         look = bench.looked(way.spec, way.later)
         if helps(look.trial, first.trial, found.accepted, bench.now):

@@ -56,6 +56,12 @@ class Acceptance:
         left = iter(ids)
         return [next(left) if id is None else id for id in known]
 
+    def asked(self, caller: Caller, given: Submission, now: float) -> JobSpec:
+        """What would be taken on if that were submitted; nothing is."""
+        fresh = self._take_on(caller, given, now, 0)
+        (found,) = _after_resolved([fresh], lambda name: self._ended_well(caller, name))
+        return found.spec
+
     def repeat(self, caller: Caller, ids: Sequence[str], turn: Turn) -> list[str]:
         """New jobs that ask for the same, without what is in the past by now."""
         specs, recipes = [], []

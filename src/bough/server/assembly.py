@@ -118,6 +118,7 @@ def take_apart(service: Service, *, park: bool = False) -> None:
     if park:
         park_all(parts)
     parts.unwatch()
+    service.foresight.end()
     parts.loop.stop()
     parts.backend.close()
     parts.store.close()

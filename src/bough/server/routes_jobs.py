@@ -8,7 +8,9 @@ from typing import Annotated, Final
 
 import msgspec
 
+from bough.core.prospects import Outlook, Quote
 from bough.core.reason import Reason
+from bough.errors import ConflictError
 from bough.records import (
     MIB,
     Amendment,
@@ -41,6 +43,14 @@ class Which(Query, frozen=True):
     #: Older than this job.
     before: Ref | None = None
     limit: Limit = 50
+
+
+class Ahead(Query, frozen=True):
+    """How far, and in how many versions, to look ahead."""
+
+    versions: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+    #: Nobody is followed further than this.
+    horizon_seconds: Annotated[float, msgspec.Meta(gt=0, le=31_536_000)] = 2_592_000.0
 
 
 class Wait(Query, frozen=True):
@@ -114,6 +124,12 @@ def submit_jobs(ask: Ask, body: Batch) -> Future[Jobs]:
     return ask.service.submit(ask.caller, body)
 
 
+@api.route("POST /v1/quote", scope="submit", patient=True)
+def quote_job(ask: Ask, query: Ahead, body: Submission) -> Future[Quote]:
+    """What would become of a job if it were submitted now: nothing is submitted."""
+    return ask.service.quote(ask.caller, body, query.versions, query.horizon_seconds)
+
+
 @api.route("GET /v1/jobs/{ref}")
 def get_job(ask: Ask, ref: Ref) -> JobDetail:
     """All there is to see of a job, by its number or the name of the caller's latest one."""
@@ -130,6 +146,17 @@ def amend_job(ask: Ask, ref: Ref, body: Amendment) -> Future[Jobs]:
 def explain_job(ask: Ask, ref: Ref) -> Reason:
     """Why it waits or runs, and what would help."""
     return ask.service.why(ask.caller, ref)
+
+
+@api.route("GET /v1/jobs/{ref}/forecast")
+async def forecast_job(ask: Ask, ref: Ref) -> Outlook:
+    """When a job that is not over is likely to begin and end."""
+    id = await ask.around.in_thread(lambda: ask.service.live(ask.caller, ref))
+    for _ in range(2):  # it may have come after the last look
+        seen = await asyncio.wrap_future(ask.service.foresight.fresh())
+        if id in seen.outlooks:
+            return seen.outlooks[id]
+    raise ConflictError(f"Job {id} is over by now, or has just come; ask again.")
 
 
 @api.route("GET /v1/jobs/{ref}/receipt")

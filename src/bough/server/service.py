@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Literal
 
 import msgspec
 
 from bough import __version__
 from bough.core.model import Queue
+from bough.core.prospects import Quote
 from bough.core.reason import Reason
-from bough.errors import NotFoundError
+from bough.errors import ConflictError, NotFoundError
 from bough.records import (
     ENDED,
     Amendment,
@@ -39,7 +41,9 @@ from bough.records import (
 )
 from bough.server import keys, submitter, views
 from bough.server.acceptance import Acceptance
+from bough.server.foresight import Foresight
 from bough.server.history import decisions_of
+from bough.server.ledger import Kept
 from bough.server.log_files import AttemptLogs, LogSource
 from bough.server.news import Follower
 from bough.server.orders import Orders
@@ -71,7 +75,9 @@ class Service:
             parts.store, lambda: parts.loop.scheduler.state, system=parts.system
         )
         self._orders = Orders(parts, acceptance)
+        self._acceptance = acceptance
         self._waiters = Waiters(parts.loop)
+        self.foresight = Foresight(parts)
 
     @property
     def system(self) -> bool:
@@ -133,6 +139,22 @@ class Service:
         check_admin(caller, "end the daemon")
         self.parts.end(park)
 
+    # ------------------------------------------------------------------ what is to come
+
+    def quote(
+        self, caller: Caller, given: Submission, versions: int, horizon: float
+    ) -> Future[Quote]:
+        """What would become of a job; nothing is submitted."""
+        asked = partial(self._acceptance.asked, caller, given, self._loop.clock())
+        return self.foresight.quote(caller.user, asked, versions, horizon)
+
+    def live(self, caller: Caller, ref: str) -> str:
+        """The id of a job that is not over."""
+        record, _ = self._one(caller, ref)
+        if record.state in ENDED:
+            raise ConflictError(f"Job {record.id} is over.")
+        return record.id
+
     # ------------------------------------------------------------------ jobs
 
     def find(self, caller: Caller, ref: str) -> list[str]:
@@ -155,6 +177,7 @@ class Service:
             states=states, user=user, queue=queue, name=name, before=before, limit=limit + 1
         )
         page = found[:limit]
+        self.foresight.fresh()  # for whoever looks next
         more = page[-1].id if len(found) > limit else ""
         return JobPage(jobs=tuple(shown(self._fresh(each), caller) for each in page), next=more)
 
@@ -206,14 +229,19 @@ class Service:
 
     def _fresh(self, record: JobRecord) -> JobRecord:
         kept = self._loop.ledger.live.get(record.id)
-        return record if kept is None else views.as_of(kept, self._loop.clock())
+        return record if kept is None else self._as_of(kept)
+
+    def _as_of(self, kept: Kept) -> JobRecord:
+        """A live job as it is now, with what was last seen of what is to come."""
+        record = views.as_of(kept, self._loop.clock())
+        return views.foreseen(record, self.foresight.seen.outlooks.get(record.id))
 
     def _one(self, caller: Caller, ref: str) -> tuple[JobRecord, Account]:
         """The job that is meant; of an array, its first member."""
         id = self.find(caller, ref)[0]
         kept = self._loop.ledger.live.get(id)
         if kept is not None:
-            return views.as_of(kept, self._loop.clock()), kept.account
+            return self._as_of(kept), kept.account
         record = self._store.job(id)
         if record is None:
             raise NotFoundError(f"No job is called {ref!r}.")

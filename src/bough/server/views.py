@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from bough.core.model import INFINITY
+from bough.core.prospects import Outlook
 from bough.core.queues import HOUR_SECONDS
 from bough.core.state import State
 from bough.hardware.readings import Reading
@@ -39,6 +40,13 @@ def as_of(kept: Kept, now: float) -> JobRecord:
         eta = max(0.0, eta - passed)
     used = record.device_seconds + record.devices * passed
     return replace(record, device_seconds=used, progress=progress, eta_seconds=eta)
+
+
+def foreseen(record: JobRecord, seen: Outlook | None) -> JobRecord:
+    """A live job with when it is likely to begin and end."""
+    if seen is None:
+        return record
+    return replace(record, begins=None if record.devices else seen.begins, ends=seen.ends)
 
 
 # --------------------------------------------------------------------------- queues and users

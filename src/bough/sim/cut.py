@@ -39,5 +39,3 @@ def past_of(trace: Trace, until: float) -> Past:
     begin = trace.jobs[0].submit
     known = [Arrival(job.submit, job.spec) for job in trace.jobs if job.submit <= until]
     return Past(begin, until, known)
-
-
