@@ -15,6 +15,7 @@ from bough import records
 from bough.cli.finding import Finding
 from bough.cli.show import Shown
 from bough.core.model import JobSpec, Queue
+from bough.core.prospects import Alternative, Delay, Interval, Outlook, Quote
 from bough.core.reason import Reason
 
 #: Command: what it prints. A list is written [type]; lines are objects, one on each.
@@ -24,6 +25,7 @@ PRINTS: dict[str, str] = {
     "history": "[JobRecord], the latest to end first",
     "show": "Shown",
     "why": "Reason",
+    "quote": "Quote; of a file with several jobs a list of them",
     "logs": "lines of LogChunk; the last is a LogEnd if the job is over",
     "wait": "[JobRecord]: those waited for",
     "stop": "[JobRecord]: those changed",
@@ -74,6 +76,11 @@ SHOWN: tuple[type, ...] = (
     records.WorkerEnd,
     records.Receipt,
     Reason,
+    Quote,
+    Alternative,
+    Delay,
+    Outlook,
+    Interval,
     records.LogChunk,
     records.LogEnd,
     records.DeviceRecord,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bough.sdk import Job as Job
     from bough.sdk import JobFailedError as JobFailedError
     from bough.sdk import job as job
+    from bough.sdk import quote as quote
     from bough.sdk import run as run
     from bough.sim.engine import simulate as simulate
 
@@ -39,6 +40,7 @@ _HOMES: dict[str, str] = {
     "Scheduler": "bough.core.scheduler",
     "View": "bough.core.policy",
     "job": "bough.sdk",
+    "quote": "bough.sdk",
     "run": "bough.sdk",
     "simulate": "bough.sim.engine",
 }

@@ -14,11 +14,12 @@ from typing import Any, Final
 
 from bough.client import Client
 from bough.core.model import Range
+from bough.core.prospects import Outlook, Quote
 from bough.core.reason import Reason
 from bough.core.units import parse_counts
 from bough.errors import BoughError, ConflictError, InputError
 from bough.located import Field
-from bough.records import ENDED, Amendment, JobRecord, LogChunk, Receipt
+from bough.records import ENDED, Amendment, JobRecord, LogChunk, Receipt, Submission
 from bough.submission import here, name_of
 from bough.written import read, written
 
@@ -58,6 +59,37 @@ def run(
     kinds, cpus, memory, env, cwd, launch, time …
     """
     client = client or Client.connect(start=True)
+    return Job(client.submit(_given(what, gpus, args, kwargs, client, options)), client)
+
+
+def quote(
+    what: Command | Callable[..., Any],
+    *,
+    gpus: Devices = 1,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    client: Client | None = None,
+    versions: int = 20,
+    horizon_seconds: float | None = None,
+    **options: Any,
+) -> Quote:
+    """What would become of a job that is sent like this: nothing is sent. See `bough.run`."""
+    client = client or Client.connect(start=True)
+    if callable(what):  # how it is called makes no difference here
+        what, args, kwargs = [getattr(what, "__name__", "function")], (), None
+    given = _given(what, gpus, args, kwargs, client, options)
+    return client.quote(given, versions=versions, horizon_seconds=horizon_seconds)
+
+
+def _given(
+    what: Command | Callable[..., Any],
+    gpus: Devices,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None,
+    client: Client,
+    options: Mapping[str, Any],
+) -> Submission:
+    """What is sent."""
     fields = {NAMES.get(name, name): given for name, given in options.items() if given is not None}
     fields["devices"] = _devices(gpus)
     if callable(what):
@@ -77,7 +109,7 @@ def run(
         raise InputError("one call sends one job", field="array", hint="use a loop")
     shown = {field: name for name, field in NAMES.items() if name in options or name == "gpus"}
     (given,) = read([Field(written(fields), None)], here(), shown)
-    return Job(client.submit(given), client)
+    return given
 
 
 def job(ref: str | int, *, client: Client | None = None) -> Job:
@@ -143,6 +175,10 @@ class Job:
     def why(self) -> Reason:
         """Why it waits or runs, and what would help."""
         return self._client.why(self.id)
+
+    def quote(self) -> Outlook:
+        """When it is likely to begin and end."""
+        return self._client.forecast(self.id)
 
     def receipt(self) -> Receipt:
         """What it took."""

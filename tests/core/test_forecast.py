@@ -69,7 +69,7 @@ def test_it_is_what_the_simulator_comes_to(policy: str, elastic: float) -> None:
     record = simulate(given.trace, given.cluster, find(policy))
     ends = {job.id: job.end for job in record.jobs}
     begins = {job.id: job.begin for job in record.jobs}
-    here = cut(given, policy, middle(given))
+    here = cut(given, find(policy), middle(given))
     live = list(here.scheduler.state.jobs)
     assert len(live) > 2
     (fates,) = unfold(here.scheduler, live, foretold(given, here), versions=1)
@@ -82,7 +82,7 @@ def test_it_is_what_the_simulator_comes_to(policy: str, elastic: float) -> None:
 def test_a_moment_later_the_same_is_foretold() -> None:
     """The clock of a daemon is ahead of its last event."""
     given = setting(elastic=0.0)
-    here = cut(given, "fifo", middle(given))
+    here = cut(given, find("fifo"), middle(given))
     live = list(here.scheduler.state.jobs)
     soon = min(here.scheduler.state.now + 1.0, given.trace.jobs[31].submit)
     now = outlooks(here.scheduler, live, versions=1)
@@ -95,7 +95,7 @@ def test_a_moment_later_the_same_is_foretold() -> None:
 @given(st.sampled_from(POLICIES), st.integers(0, 50), st.floats(0.0, 1.0))
 def test_the_live_scheduler_never_changes(policy: str, seed: int, elastic: float) -> None:
     given_ = setting(seed, 24, elastic)
-    here = cut(given_, policy, middle(given_))
+    here = cut(given_, find(policy), middle(given_))
     before = here.scheduler.to_bytes()
     wake = here.scheduler.wake_at
     outlooks(here.scheduler, list(here.scheduler.state.jobs), Doubt(past=here.past), versions=2)
@@ -105,18 +105,18 @@ def test_the_live_scheduler_never_changes(policy: str, seed: int, elastic: float
 
 def test_asked_again_it_says_the_same() -> None:
     given = setting()
-    here = cut(given, "fair", middle(given))
+    here = cut(given, find("fair"), middle(given))
     live, doubt = list(here.scheduler.state.jobs), Doubt(past=here.past)
     first = outlooks(here.scheduler, live, doubt, versions=5)
     assert outlooks(here.scheduler, live, doubt, versions=5) == first
-    other = cut(given, "fair", middle(given))
+    other = cut(given, find("fair"), middle(given))
     assert outlooks(other.scheduler, live, doubt, versions=5) == first
 
 
 def test_a_coarse_grain_is_close_to_a_fine_one() -> None:
     """What is told at once far away is told when it would happen on average."""
     given = setting(jobs=120)
-    here = cut(given, "las", middle(given))
+    here = cut(given, find("las"), middle(given))
     live = list(here.scheduler.state.jobs)
     exact, coarse = (
         outlooks(here.scheduler, live, msgspec.structs.replace(CERTAIN, grain=grain), versions=1)
@@ -125,7 +125,8 @@ def test_a_coarse_grain_is_close_to_a_fine_one() -> None:
     off = []
     for id in live:
         end, about = exact[id].ends.p50, coarse[id].ends.p50
-        assert end is not None and about is not None
+        assert end is not None
+        assert about is not None
         off.append((about - end) / (end - here.at))
     assert max(map(abs, off)) < 0.1
     assert abs(sum(off) / len(off)) < 0.01
@@ -136,7 +137,7 @@ def test_what_may_be_wrong_is_as_wide_as_it_was_seen_to_be() -> None:
     given = setting(jobs=60)
     options = Options(speed_error=0.4)
     given = msgspec.structs.replace(given, options=options)
-    here = cut(given, "fifo", given.trace.jobs[-1].submit)
+    here = cut(given, find("fifo"), given.trace.jobs[-1].submit)
     prior = here.scheduler.state.speedups.prior
     assert prior.estimates[""].count > 20
     bias, spread = prior.estimate_error(given.trace.jobs[0].spec.user)
@@ -146,7 +147,7 @@ def test_what_may_be_wrong_is_as_wide_as_it_was_seen_to_be() -> None:
 
 def test_a_horizon_ends_it() -> None:
     given = setting(load=3.0)
-    here = cut(given, "fifo", middle(given))
+    here = cut(given, find("fifo"), middle(given))
     live = list(here.scheduler.state.jobs)
     found = outlooks(here.scheduler, live, versions=1, horizon=60.0)
     assert any(look.ends.p50 is None for look in found.values())
@@ -180,7 +181,8 @@ def test_days_to_come_are_like_days_that_were() -> None:
     assert all(a.at > 7 * day for a in coming)
     for arrival in coming:  # a deadline comes as much later as the job does
         later = (arrival.spec.deadline or 0.0) - 1e9
-        assert later % day == pytest.approx(0.0) and later > 0.0
+        assert later % day == pytest.approx(0.0)
+        assert later > 0.0
 
 
 def test_a_past_that_is_short_says_nothing() -> None:
@@ -193,7 +195,8 @@ def test_intervals_are_ordered(values: list[float]) -> None:
     found = interval(values)
     order = [math.inf if v is None else v for v in (found.p10, found.p50, found.p90)]
     assert order == sorted(order)
-    assert min(values) <= order[0] and order[2] <= max(values)
+    assert min(values) <= order[0]
+    assert order[2] <= max(values)
 
 
 def test_twenty_numbers_have_their_tenths_between_the_second_and_third() -> None:
@@ -208,7 +211,7 @@ def test_a_version_goes_on_with_answers_that_were_under_way() -> None:
     given = msgspec.structs.replace(
         given, options=Options(start_seconds=30.0, resize_seconds=10.0, park_seconds=20.0)
     )
-    here = cut(given, "fair", middle(given))
+    here = cut(given, find("fair"), middle(given))
     version = Version(here.scheduler)
     live = list(here.scheduler.state.jobs)
     version.run(live, math.inf)

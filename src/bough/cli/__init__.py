@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 #: Command name: where its click command is, and what it does in one line.
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("bough.cli.run:command", "Run a command, or the jobs of a file."),
+    "quote": ("bough.cli.quote:command", "Say what would become of a job; submit nothing."),
     "logs": ("bough.cli.logs:command", "Show what a job prints."),
     "top": ("bough.cli.top:command", "Devices, queues and jobs on the whole screen, live."),
     "wait": ("bough.cli.wait:command", "Wait until jobs are over."),
@@ -60,8 +61,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 #: Under which heading help lists them; what is named nowhere comes first.
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Jobs": (
-        "demo", "run", "ls", "show", "why", "logs", "top", "stop", "park", "unpark", "scale",
-        "move", "retry", "wait", "history",
+        "demo", "run", "quote", "ls", "show", "why", "logs", "top", "stop", "park", "unpark",
+        "scale", "move", "retry", "wait", "history",
     ),
     "Cluster": ("queue", "devices", "user", "report"),
     "Service": ("up", "down", "status", "config", "token", "journal", "doctor", "completion"),

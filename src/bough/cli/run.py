@@ -79,7 +79,7 @@ def command(
     bough run --array 0-31 --detach -- python sweep.py --seed {index}
     bough run job.yaml --queue research
     """
-    given = _wanted(words, context.meta[FILE], options)
+    given = wanted(words, context.meta[FILE], options)
     _check_folders(given)
     if dry_run:
         _print(given)
@@ -109,7 +109,7 @@ def _follow(
     return follow(client, jobs, prefixed, on_interrupt)
 
 
-def _wanted(words: Sequence[str], is_file: bool, options: Mapping[str, Any]) -> list[Submission]:
+def wanted(words: Sequence[str], is_file: bool, options: Mapping[str, Any]) -> list[Submission]:
     """The jobs that the command line describes."""
     from bough.submission import here
 

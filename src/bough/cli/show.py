@@ -13,6 +13,7 @@ from bough.cli import asking, references, words
 from bough.cli.grid import Cell, Column, Grid, bar, bare, draw, wrapped
 from bough.cli.palette import STATES
 from bough.core.moments import format_time
+from bough.core.prospects import Interval
 from bough.core.units import format_duration, format_size
 from bough.localtime import LOCAL
 from bough.records import ENDED, Attempt, JobDetail, JobRecord, Receipt
@@ -103,6 +104,10 @@ def labelled(detail: JobDetail, now: float) -> Iterator[tuple[str, str]]:
         yield "began", words.moment(job.began, now)
     if job.ended is not None:
         yield "ended", words.moment(job.ended, now)
+    if job.begins is not None:
+        yield "begins", likely(job.begins, now)
+    if job.ends is not None:
+        yield "ends", likely(job.ends, now)
     if job.deadline is not None:
         promise = ", promised" if job.service == "guaranteed" else ""
         yield "deadline", words.moment(job.deadline, now) + promise
@@ -115,6 +120,17 @@ def labelled(detail: JobDetail, now: float) -> Iterator[tuple[str, str]]:
         yield "failures", f"{job.failures} so far{again}"
     if job.retry_of:
         yield "repeats", f"job {job.retry_of}"
+
+
+def likely(interval: Interval, now: float) -> str:
+    """When, on the clock; and how far off that may be."""
+    if interval.p50 is None:
+        return "probably not within a month"
+    middle = "now" if interval.p50 <= now else f"likely {words.moment(interval.p50, now)}"
+    if interval.p90 is None:
+        return f"{middle}; one time in ten not within a month"
+    late = max(interval.p90 - now, 0.0)
+    return f"{middle}, nine times out of ten within {words.span(late)}"
 
 
 def priority(job: JobRecord) -> str:

@@ -11,12 +11,15 @@ from bough.cli import asking, references, words
 from bough.cli.grid import Cell, Column, Grid, bare, draw, wrapped
 from bough.cli.palette import STATES
 from bough.core.model import JobSpec
+from bough.core.prospects import Outlook
 from bough.core.reason import Reason
 from bough.core.units import format_size
+from bough.errors import BoughError
 from bough.records import ENDED, JobRecord
 
 if TYPE_CHECKING:
     from bough.cli.asking import Look
+    from bough.client import Client
 
 COLUMNS: Final = (Column("fact"), Column("value", cut=20))
 #: Facts whose names say too little.
@@ -40,6 +43,8 @@ class Answer(NamedTuple):
     job: JobRecord
     spec: JobSpec
     reason: Reason
+    #: When it is likely to begin and end, if it is not over.
+    outlook: Outlook | None = None
 
 
 @click.command("why", cls=asking.Watchable)
@@ -55,7 +60,9 @@ def command(job: str, watch: float | None, as_json: bool) -> None:
 
         def answer() -> Answer:
             detail = client.job(job)
-            return Answer(detail.job, detail.spec, client.why(detail.job.id))
+            return Answer(
+                detail.job, detail.spec, client.why(detail.job.id), expected(client, detail.job)
+            )
 
         asking.present(answer, render, as_json=False, watch=watch)
 
@@ -66,7 +73,29 @@ def render(answer: Answer, look: Look) -> list[str]:
     state = look.paint("parked" if job.held else job.state, STATES[job.state])
     lines = [f"{look.paint(f'Job {job.id}  {bare(job.name)}', 'name')}  {state}"]
     lines += wrapped(bare(reason.text), look.width)
-    return lines + numbers(reason, look) + helping(answer, look)
+    return lines + numbers(reason, look) + ahead(answer, look) + helping(answer, look)
+
+
+def expected(client: Client, job: JobRecord) -> Outlook | None:
+    """What is to come of it, unless it is over or nothing can be said."""
+    if job.state in ENDED:
+        return None
+    try:
+        return client.forecast(job.id)
+    except BoughError:  # it has ended since, or the daemon is of an older version
+        return None
+
+
+def ahead(answer: Answer, look: Look) -> list[str]:
+    """When it will probably begin and end."""
+    seen, held = answer.outlook, answer.job.devices
+    if seen is None:
+        return []
+    begins = "" if held else f"begins {words.ahead(seen.begins, look.now)} and "
+    text = f"It probably {begins}ends {words.ahead(seen.ends, look.now)}."
+    if seen.in_time is not None:
+        text += f" Its deadline is kept in {seen.in_time:.0%} of what may come."
+    return ["", *wrapped(text, look.width)]
 
 
 def numbers(reason: Reason, look: Look) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Final
 from bough.cli.grid import bare
 from bough.core.model import Place, Range
 from bough.core.moments import format_time
+from bough.core.prospects import Interval
 from bough.core.units import format_counts, format_duration
 from bough.localtime import LOCAL
 from bough.records import ENDED, Attempt, JobRecord
@@ -19,6 +20,8 @@ BLOCKS: Final = "▁▂▃▄▅▆▇█"
 #: Nobody reads a longer time in two units.
 DAY_SECONDS: Final = 86_400
 SIZES_SHOWN: Final = 4
+#: From so many seconds on, what is only likely is told in so large parts.
+GRAINS: Final = ((86_400.0, 3600.0), (36_000.0, 1800.0), (3600.0, 300.0), (180.0, 60.0), (0.0, 1.0))
 
 
 def span(seconds: float | None) -> str:
@@ -42,6 +45,24 @@ def distance(at: float, now: float) -> str:
     if abs(at - now) < 1:
         return "now"
     return f"in {span(at - now)}" if at > now else f"{span(now - at)} ago"
+
+
+def ahead(interval: Interval | None, now: float) -> str:
+    """From now, the middle and what nine times out of ten it is within: "in 5m–20m"."""
+    if interval is None or interval.p50 is None:
+        return "–" if interval is None else "not soon"
+    soon = max(interval.p50 - now, 0.0)
+    late = None if interval.p90 is None else max(interval.p90 - now, 0.0)
+    if late is not None and late < 1.0:
+        return "at once"
+    first, last = about(soon), "?" if late is None else about(late)
+    return f"in {first}" if first == last else f"in {first}–{last}"
+
+
+def about(seconds: float) -> str:
+    """Two digits or so, as nobody knows it better: 45s, 12m, 3h20m, 2d4h."""
+    grain = next(grain for least, grain in GRAINS if seconds >= least)
+    return format_duration(max(round(seconds / grain), 1) * grain if seconds else 0.0, 2)
 
 
 def hours(device_seconds: float) -> str:
@@ -126,9 +147,13 @@ def outlook(job: JobRecord, now: float) -> str:
         return f"parked by a user; bough unpark {job.id}"
     if job.state == "running":
         known = [] if job.progress is None else [f"{job.progress:.0%}"]
-        known += [] if job.eta_seconds is None else [f"{span(job.eta_seconds)} left"]
+        if job.ends is not None:
+            known += [f"ends {ahead(job.ends, now)}"]
+        elif job.eta_seconds is not None:
+            known += [f"{span(job.eta_seconds)} left"]
         return " · ".join([*known, place(job.place)])
-    return bare(job.reason.text).removeprefix("It ")
+    begins = "" if job.begins is None else f"begins {ahead(job.begins, now)}: "
+    return begins + bare(job.reason.text).removeprefix("It ")
 
 
 def attempt_end(attempt: Attempt) -> str:

@@ -163,7 +163,8 @@ def ways(bench: Bench, found: Trial, queues: Sequence[str]) -> Iterator[Way]:
     if not spec.roles:
         yield from _sizes(bench.scheduler, spec)
     for kind in topology.kinds:
-        if len(topology.kinds) > 1 and spec.kinds != (kind,):
+        foreign = spec.kinds and kind not in spec.kinds
+        if foreign or (len(topology.kinds) > 1 and spec.kinds != (kind,)):
             yield Way(f"Run it on {kind}", changed(kinds=(kind,)))
     for queue in queues:
         if queue != spec.queue:

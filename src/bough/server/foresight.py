@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import msgspec
@@ -110,8 +111,9 @@ class Prophet:
             process.kill()
             process.wait()
             for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
+                with suppress(OSError):  # what was not read is not missed
+                    if pipe is not None:
+                        pipe.close()
 
 
 class Known(NamedTuple):
@@ -193,15 +195,16 @@ class Foresight:
 
     # ------------------------------------------------------------------ outlooks
 
-    def fresh(self) -> Future[Seen]:
-        """Outlooks of all live jobs, no older than they need be."""
+    def fresh(self, wanted: str = "") -> Future[Seen]:
+        """Outlooks of all live jobs, no older than they need be, or looked at now for that job."""
         with self._lock:
             seen = self.seen
             if self._under_way is not None and not self._under_way.done():
                 return self._under_way
             age = time.monotonic() - seen.at
             settled = self._loop.news.seq == seen.seq and age < AGE_SECONDS
-            if settled or age < max(FRESH_SECONDS, REST * seen.took):
+            known = not wanted or wanted in seen.outlooks
+            if known and (settled or age < max(FRESH_SECONDS, REST * seen.took)):
                 done: Future[Seen] = Future()
                 done.set_result(seen)
                 return done

@@ -153,7 +153,7 @@ async def forecast_job(ask: Ask, ref: Ref) -> Outlook:
     """When a job that is not over is likely to begin and end."""
     id = await ask.around.in_thread(lambda: ask.service.live(ask.caller, ref))
     for _ in range(2):  # it may have come after the last look
-        seen = await asyncio.wrap_future(ask.service.foresight.fresh())
+        seen = await asyncio.wrap_future(ask.service.foresight.fresh(id))
         if id in seen.outlooks:
             return seen.outlooks[id]
     raise ConflictError(f"Job {id} is over by now, or has just come; ask again.")

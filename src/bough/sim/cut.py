@@ -7,9 +7,9 @@ from typing import NamedTuple
 import msgspec
 
 from bough.core.expected import Arrival, Past
+from bough.core.policy import Policy
 from bough.core.scheduler import Scheduler
 from bough.errors import InputError
-from bough.policies import find
 from bough.sim.engine import Engine
 from bough.sim.runs import Setting
 from bough.sim.trace import Trace
@@ -23,13 +23,13 @@ class Cut(NamedTuple):
     past: Past
 
 
-def cut(setting: Setting, policy: str, at: float) -> Cut:
+def cut(setting: Setting, policy: Policy, at: float) -> Cut:
     """Replay up to that moment; who arrives just then has arrived."""
     first = setting.trace.jobs[0].submit
     if not first <= at:
         raise InputError(f"the trace begins at {first:g}s, after {at:g}s", field="--at")
     options = msgspec.structs.replace(setting.options, until=at)
-    engine = Engine(setting.trace, setting.cluster, find(policy), options, setting.tools)
+    engine = Engine(setting.trace, setting.cluster, policy, options, setting.tools)
     engine.run()
     return Cut(at, engine.scheduler, past_of(setting.trace, at))
 
