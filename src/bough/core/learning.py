@@ -28,7 +28,8 @@ def learn_end(state: State, job: Job) -> None:
         pool, size = int(wi[POOL, row]), int(wi[SIZE, row])
         estimate = newcomer(state, job.spec, pool, state.now).left
         # Of a job that was seen to be slow, more time than work was underestimated.
-        slow = state.curve_for(job.spec, pool).at(size) / float(wf[RATE, row] or 1.0)
+        seen = state.classes.speed(int(wi[CLS, row]), size) or 1.0
+        slow = state.curve_for(job.spec, pool).at(size) / seen
         state.speedups.prior.observe_estimate(job.spec.user, work / estimate * slow)
     if state.learns:
         used = float(wf[ATTAINED, row] + wi[SIZE, row] * (state.now - wf[SINCE, row]))
