@@ -18,6 +18,7 @@ from bough.policies.gandiva import Gandiva
 from bough.policies.greedy import Greedy
 from bough.policies.hived import Hived
 from bough.policies.las import Las
+from bough.policies.lucid import Lucid
 from bough.policies.max_min import MaxMin
 from bough.policies.optimus import Optimus
 from bough.policies.qssf import Qssf
@@ -102,6 +103,12 @@ class TestHivedWithoutSpill(PolicyContract):
 
 class TestLas(PolicyContract):
     policies = (Las(), Las(limits=(100.0, 3250.0, 7200.0)), Las(promote=2.0))
+    at_wish = True
+    passes_over = True
+
+
+class TestLucid(PolicyContract):
+    policies = (Lucid(), Lucid(trial_seconds=1e4, trial_share=0.5), Lucid(trial_devices=2))
     at_wish = True
     passes_over = True
 

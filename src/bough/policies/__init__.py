@@ -29,6 +29,7 @@ _BUILTIN: Final[dict[str, str]] = {
     "greedy": "Greedy",
     "hived": "Hived",
     "las": "Las",
+    "lucid": "Lucid",
     "max_min": "MaxMin",
     "optimus": "Optimus",
     "pollux": "Pollux",
