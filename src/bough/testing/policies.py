@@ -74,6 +74,9 @@ class PolicyContract:
             assert sizes[i] > 0 or not jobs.must[i]
         if plan.order is not None:
             assert sorted(plan.order.tolist()) == list(range(jobs.n))
+        if plan.clocks is not None:
+            assert plan.clocks.shape == (jobs.n,)
+            assert ((plan.clocks > 0) & (plan.clocks <= 1)).all()
         assert plan.wake_at > view.now
         assert all(0 <= row < jobs.n for row in plan.reasons)
 

@@ -70,6 +70,7 @@ def rows(draw: st.DrawFn, free: int, submitted: float) -> Row:
         wish=draw(st.sampled_from(own)), submitted=submitted,
         since=submitted + (NOW - submitted) * draw(st.sampled_from([0.0, 0.5, 0.999, 1.0])),
         attained=attained, ran=ran, left=left, max_run=max_run, deadline=draw(deadlines),
+        draw=draw(st.sampled_from([1.0, 0.5])),
         **trait,
     )  # fmt: skip
 
@@ -83,4 +84,5 @@ def views(draw: st.DrawFn, max_jobs: int = 8, max_devices: int = 40) -> View:
     for submitted in times:
         jobs.append(draw(rows(free, submitted)))
         free -= jobs[-1].size
-    return make_view(devices, jobs, now=NOW, scattered=draw(st.booleans()))
+    allowance = draw(st.sampled_from([None, INFINITY, 0.0, 500.0, 3000.0]))
+    return make_view(devices, jobs, now=NOW, scattered=draw(st.booleans()), allowance=allowance)

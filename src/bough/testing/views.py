@@ -13,7 +13,7 @@ import numpy as np
 
 from bough.core.jobs import Column, IntColumn, Jobs
 from bough.core.model import INFINITY
-from bough.core.policy import Classes, Ints, Plan, Policy, View
+from bough.core.policy import Classes, Ints, Plan, Policy, PowerView, View
 from bough.core.share import fit_in_order
 
 
@@ -40,6 +40,10 @@ class Row:
     weight: float = 1.0
     #: What it takes of CPUs and memory with each device, beside the share that a device is.
     takes: tuple[float, float] = (0.0, 0.0)
+    #: What it adds to an idle device's power, of what the hungriest adds; and the part of its
+    #: computing that a lower clock makes longer.
+    draw: float = 1.0
+    sensitivity: float = 0.4
     #: None: as many seconds after 0 as its place in the list.
     submitted: float | None = None
     #: When its size last changed; what it had used, run and left to do then.
@@ -63,8 +67,13 @@ def make_view(
     now: float = 0.0,
     scattered: bool = False,
     history: Sequence[float] = (),
+    allowance: float | None = None,
 ) -> View:
-    """A view of these jobs. `scattered` puts them between others of a larger table."""
+    """A view of these jobs. `scattered` puts them between others of a larger table.
+
+    With an `allowance` of watts it tells of power: devices are at 50 W when idle and 250 at most,
+    half of what work adds falls with the clock, and nodes of 4 are at 400 W with idle devices.
+    """
     keys = list(dict.fromkeys((row.sizes, row.speeds()) for row in rows)) or [((1,), (1.0,))]
     width = 1 + max(len(sizes) for sizes, _ in keys)
     sizes, speed = np.zeros((len(keys), width), np.int64), np.zeros((len(keys), width))
@@ -87,9 +96,15 @@ def make_view(
     jobs = Jobs(ints, floats, pick, len(rows), now)
     used = np.sort(np.array(history, np.float64))
     takes = np.array([(1.0, *row.takes) for row in rows]).reshape(-1, 3)
+    power = None
+    if allowance is not None:
+        draw = np.array([row.draw for row in rows], np.float64)
+        sensitivity = np.array([row.sensitivity for row in rows], np.float64)
+        power = PowerView(50.0, 200.0, 0.5, draw, sensitivity, 400.0, 4, allowance, allowance)
     return View(
-        now, devices, jobs, Classes(sizes, speed), pools=(devices,), history=used, takes=takes
-    )
+        now, devices, jobs, Classes(sizes, speed), pools=(devices,), history=used, takes=takes,
+        power=power,
+    )  # fmt: skip
 
 
 def columns() -> dict[str, Column]:
