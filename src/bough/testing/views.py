@@ -96,15 +96,17 @@ def make_view(
     jobs = Jobs(ints, floats, pick, len(rows), now)
     used = np.sort(np.array(history, np.float64))
     takes = np.array([(1.0, *row.takes) for row in rows]).reshape(-1, 3)
-    power = None
-    if allowance is not None:
-        draw = np.array([row.draw for row in rows], np.float64)
-        sensitivity = np.array([row.sensitivity for row in rows], np.float64)
-        power = PowerView(50.0, 200.0, 0.5, draw, sensitivity, 400.0, 4, allowance, allowance)
     return View(
         now, devices, jobs, Classes(sizes, speed), pools=(devices,), history=used, takes=takes,
-        power=power,
+        power=None if allowance is None else make_power(rows, allowance),
     )  # fmt: skip
+
+
+def make_power(rows: Sequence[Row], allowance: float) -> PowerView:
+    """What such a view tells of power."""
+    draw = np.array([row.draw for row in rows], np.float64)
+    sensitivity = np.array([row.sensitivity for row in rows], np.float64)
+    return PowerView(50.0, 200.0, 0.5, draw, sensitivity, 400.0, 4, allowance, allowance)
 
 
 def columns() -> dict[str, Column]:
