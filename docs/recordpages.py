@@ -23,8 +23,8 @@ PRINTS: dict[str, str] = {
     "run --detach": "[JobRecord]: those submitted",
     "ls": "[JobRecord], the latest first",
     "history": "[JobRecord], the latest to end first",
-    "show": "Shown",
-    "why": "Reason",
+    "show": "Shown; of an array, [JobRecord]",
+    "why": "Reason; of an array, [JobRecord]",
     "quote": "Quote; of a file with several jobs a list of them",
     "logs": "lines of LogChunk; the last is a LogEnd if the job is over",
     "wait": "[JobRecord]: those waited for",
@@ -199,6 +199,7 @@ def linked(text: str) -> str:
             break
     if text.startswith("[["):
         text = "list of " + text[1:].replace(")]", ")", 1)
+    text = text.replace("of an array, [JobRecord]", "of an array, list of [JobRecord](#jobrecord)")
     return text.replace("a LogEnd", "a [LogEnd](#logend)")
 
 

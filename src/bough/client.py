@@ -180,7 +180,7 @@ class Client:
         """The job that is meant; of an array, all its jobs."""
         first = self.wait(ref, 0.0)
         number, dot, _ = first.id.partition(".")
-        if not dot or ref == first.id:
+        if not dot or ref == first.id or ref == first.name != first.array_of:
             return (first,)
         found: list[JobRecord] = []
         before = None

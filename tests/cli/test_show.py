@@ -75,6 +75,38 @@ def test_after_and_array(bough: Bough, machine: Daemon) -> None:
     assert known["array"] == "sweep, number 3"
 
 
+def test_an_array_is_listed(bough: Bough, machine: Daemon) -> None:
+    words = (
+        "--array",
+        "0-2",
+        "--name",
+        "swept",
+        "--",
+        "sh",
+        "-c",
+        "echo seed {index}; exit {index}",
+    )
+    array = submit(machine, *words).partition(".")[0]
+    bough("wait", array)
+    for command, ref in (("show", array), ("why", array), ("show", "swept")):
+        head, _, *rows = bough(command, ref).lines
+        assert head == f"Array {array}  swept  3 jobs: 1 done, 2 failed"
+        assert [row.split()[:2] for row in rows] == [
+            [f"{array}.{n}", f"swept-{n}"] for n in range(3)
+        ]
+    assert [job["id"] for job in bough("show", array, "--json").json] == [
+        f"{array}.{n}" for n in range(3)
+    ]
+    assert bough("show", "swept-1").lines[0] == f"Job {array}.1  swept-1  failed with exit code 1"
+    printed = "".join(f"[swept-{n}] seed {n}\n" for n in range(3))
+    assert bough("logs", "swept").out == printed
+    assert sorted(bough("logs", "-f", array).lines) == printed.splitlines()
+    assert bough("logs", f"{array}.1").out == "seed 1\n"
+    said = bough("logs", array, "--json")
+    assert (said.code, said.out) == (2, "")
+    assert f"say which: {array}.0" in said.err
+
+
 def test_what_it_repeats(bough: Bough, machine: Daemon, failed: str) -> None:
     (again,) = bough("retry", failed, "--json").json
     assert facts(bough, again["id"])["repeats"] == f"job {failed}"

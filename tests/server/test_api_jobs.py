@@ -186,6 +186,18 @@ def test_an_array_is_one_number_with_members(served: Served, client: Client) -> 
     assert (again.retry_of, again.name) == ("1.1", "sweep")
 
 
+def test_an_array_has_a_name_and_each_of_its_jobs_too(served: Served, client: Client) -> None:
+    """As `bough run --array` calls them."""
+    for _ in range(2):
+        jobs = [order("true", name=f"sweep-{i}", array_of="sweep", array_index=i) for i in (0, 1)]
+        client.submit_all(jobs)
+    assert [job.id for job in client.members("sweep")] == ["2.0", "2.1"]
+    assert [job.id for job in client.members("sweep-1")] == ["2.1"]
+    assert client.job("sweep-1").job.id == "2.1"
+    assert [job.id for job in client.park("sweep-0")] == ["2.0"]
+    assert {job.id for job in client.stop("sweep")} == {"2.0", "2.1"}
+
+
 def test_two_members_of_an_array_cannot_have_the_same_index(
     standing: Served,
 ) -> None:

@@ -88,7 +88,7 @@ def test_jobs_go_on_without_their_daemon_and_the_next_one_finds_them(daemon: Dae
         happenings = client.events(0)
         next(each for each in happenings if each.type == "Started")
     said = daemon.bough("down").stdout
-    assert said.startswith("bough has ended; 1 job goes on by themselves."), said
+    assert said.startswith("bough has ended; 1 job goes on by itself."), said
     daemon.start()
     with daemon.client() as client:
         assert client.job(id).job.state == "running"

@@ -7,9 +7,9 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from bough.cli.printing import Printer, say
 from bough.cli.words import told
@@ -30,7 +30,7 @@ class Detached(Exception):
 
 
 def exit_code_of(state: State, code: int | None) -> int:
-    """What `bough run` and `bough wait` end with; docs/run.md has the table."""
+    """What `bough run` and `bough wait` end with; docs/scripts.md has the table."""
     if state == "failed":
         return code or 1
     return {"timed-out": TIMED_OUT, "cancelled": CANCELLED, "rejected": REJECTED}.get(state, 0)
@@ -45,7 +45,7 @@ def follow(
         with _interrupts(client, ids, on_interrupt):
             if len(jobs) == 1:
                 return _follow_one(client, jobs[0], Printer(prefixed))
-            return _follow_many(client, jobs, prefixed)
+            return follow_many(client, jobs, prefixed)
     except Detached:
         many = len(ids) > 1
         goes = "The jobs go on" if many else f"Job {ids[0]} goes on"
@@ -67,8 +67,11 @@ def _follow_one(client: Client, job: JobRecord, printer: Printer) -> int:
     return 0
 
 
-def _follow_many(client: Client, jobs: Sequence[JobRecord], prefixed: bool) -> int:
-    """A thread for each job; the exit code is that of the first job that has a bad one."""
+def follow_many(client: Client, jobs: Sequence[JobRecord], prefixed: bool, **wanted: Any) -> int:
+    """A thread for each job; the exit code is that of the first job that has a bad one.
+
+    `wanted` is what `Client.logs` is asked for.
+    """
     news: queue.SimpleQueue[tuple[JobRecord, LogChunk | LogEnd | Exception]] = queue.SimpleQueue()
     printer = Printer(prefixed)
     ahead = iter(jobs)
@@ -76,7 +79,7 @@ def _follow_many(client: Client, jobs: Sequence[JobRecord], prefixed: bool) -> i
     def watch() -> None:
         for job in ahead:
             try:
-                for found in _news_of(client, job, len(jobs) <= STREAMS_MAX):
+                for found in _news_of(client, job, len(jobs) <= STREAMS_MAX, wanted):
                     news.put((job, found))
             except Exception as error:
                 news.put((job, error))
@@ -97,9 +100,11 @@ def _follow_many(client: Client, jobs: Sequence[JobRecord], prefixed: bool) -> i
     return next((codes[job.id] for job in jobs if codes[job.id]), 0)
 
 
-def _news_of(client: Client, job: JobRecord, streamed: bool) -> Iterator[LogChunk | LogEnd]:
+def _news_of(
+    client: Client, job: JobRecord, streamed: bool, wanted: Mapping[str, Any]
+) -> Iterator[LogChunk | LogEnd]:
     if streamed:
-        yield from client.logs(job.id, follow=True)
+        yield from client.logs(job.id, follow=True, **wanted)
     else:
         over = client.wait(job.id)
         yield LogEnd(end=over.state, code=over.code)

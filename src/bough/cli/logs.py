@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,10 @@ from bough.cli import asking, clock, references
 from bough.errors import InputError
 
 if TYPE_CHECKING:
-    from bough.records import JobDetail
+    from collections.abc import Mapping, Sequence
+
+    from bough.client import Client
+    from bough.records import JobDetail, JobRecord
 
 
 @click.command("logs")
@@ -40,14 +43,25 @@ def command(
     bough logs -f 12             from the beginning, and on
     bough logs train --tail 20   the latest job of that name, the last lines
     bough logs 12 --rank 0       one worker, as it is
+
+    Of an array, all jobs are shown, each line after the name of its job.
     """
     from bough.cli.attached import explaining
     from bough.cli.printing import Printer, say
     from bough.records import LogEnd
     from bough.submission import many_workers
 
+    wanted: dict[str, Any] = {"attempt": attempt, "rank": rank, "role": role, "tail": tail}
     with asking.connect() as client:
-        chunks = client.logs(job, attempt=attempt, rank=rank, role=role, tail=tail, follow=follow)
+        members = client.members(job)
+        if len(members) > 1:
+            for name, given in (("--json", as_json), ("--since", since is not None)):
+                if given:
+                    hint = f"say which: {members[0].id}"
+                    raise InputError("is for one job of an array", field=name, hint=hint)
+            _of_array(client, members, follow, wanted)
+            return
+        chunks = client.logs(job, follow=follow, **wanted)
         with explaining(client, job) if follow else nullcontext():
             first = next(chunks, None)  # before all else: whether there are any for us to see
         detail = client.job(job)
@@ -62,6 +76,29 @@ def command(
                 _print_json(found)
             elif not isinstance(found, LogEnd) and found.attempt >= oldest:
                 printer.show(found)
+
+
+def _of_array(
+    client: Client, members: Sequence[JobRecord], follow: bool, wanted: Mapping[str, Any]
+) -> None:
+    """What all of them print, each line after the name of its job."""
+    from bough.cli.attached import follow_many
+    from bough.cli.printing import Printer
+    from bough.records import LogEnd
+    from bough.submission import many_workers
+
+    detail = client.job(members[0].id)
+    _check_worker(detail, wanted["rank"], wanted["role"])
+    many = detail.recipe is not None and many_workers(detail.spec, detail.recipe)
+    prefixed = many and wanted["rank"] is None
+    if follow:
+        follow_many(client, members, prefixed, **wanted)
+        return
+    printer = Printer(prefixed)
+    for member in members:
+        for found in client.logs(member.id, **wanted):
+            if not isinstance(found, LogEnd):
+                printer.show(found, member.name)
 
 
 def _check_worker(detail: JobDetail, rank: int | None, role: str | None) -> None:

@@ -274,8 +274,8 @@ def farewell(status: StatusRecord, park: bool) -> str:
         return "bough has ended; nothing ran. `bough up` starts it again."
     if park:
         return f"bough has ended; {what} parked, to go on with `bough up`."
-    goes = "go" if many != 1 else "goes"
-    return f"bough has ended; {what} {goes} on by themselves. `bough up` looks after them again."
+    goes, them = ("go on by themselves", "them") if many != 1 else ("goes on by itself", "it")
+    return f"bough has ended; {what} {goes}. `bough up` looks after {them} again."
 
 
 # --------------------------------------------------------------------------------------- status

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 import msgspec
 
-from bough.cli import asking, references, words
+from bough.cli import arrays, asking, references, words
 from bough.cli.grid import Cell, Column, Grid, bar, bare, draw, wrapped
 from bough.cli.palette import STATES
 from bough.core.moments import format_time
@@ -48,9 +48,12 @@ class Shown(msgspec.Struct, frozen=True):
 def command(job: str, watch: float | None, as_json: bool) -> None:
     """Show all of JOB: what it asked for, where it is, its attempts, sizes and receipt.
 
-    JOB is a number, or the name of your latest job of that name.
+    JOB is a number, or the name of your latest job of that name. Of an array, its jobs are listed.
     """
     with asking.connect() as client:
+        if len(client.members(job)) > 1:
+            asking.present(lambda: client.members(job), arrays.render, as_json, watch=watch)
+            return
         asking.present(
             lambda: Shown(client.job(job), client.receipt(job)), render, as_json, watch=watch
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from bough.cli import asking, references, words
+from bough.cli import arrays, asking, references, words
 from bough.cli.grid import Cell, Column, Grid, bare, draw, wrapped
 from bough.cli.palette import STATES
 from bough.core.model import JobSpec
@@ -52,8 +52,11 @@ class Answer(NamedTuple):
 @asking.watch_option
 @asking.json_option
 def command(job: str, watch: float | None, as_json: bool) -> None:
-    """Say why JOB waits or runs, and what would help."""
+    """Say why JOB waits or runs, and what would help; of an array, each of its jobs on a line."""
     with asking.connect() as client:
+        if len(client.members(job)) > 1:
+            asking.present(lambda: client.members(job), arrays.render, as_json, watch=watch)
+            return
         if as_json:
             asking.print_json(client.why(job))
             return

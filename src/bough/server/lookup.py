@@ -37,6 +37,11 @@ GET_BETWEEN = (
     "SELECT record, account FROM jobs LEFT JOIN accounts USING (id) "
     'WHERE (ended IS NULL OR ended > ?) AND submitted < ? ORDER BY "row"'
 )
+#: Jobs of arrays whose names begin so, and of how many it is looked whose they are.
+ARRAYS = (
+    "SELECT number, record FROM jobs WHERE id <> CAST(number AS TEXT) AND substr(name, 1, ?) = ?"
+)
+ARRAY_LOOKS = 1000
 GET_TOKENS = 'SELECT name, "user", scopes, created, expires FROM tokens'
 
 
@@ -186,6 +191,14 @@ class Lookup(ABC):
         """Jobs submitted under a number: one, or all of an array."""
         query = 'SELECT id FROM jobs WHERE number = ? ORDER BY "row"'
         return [id for (id,) in self._found(query, number)]
+
+    def array(self, name: str, user: str | None) -> int | None:
+        """The latest array of that name, whose jobs have names that begin with it."""
+        text, values = ARRAYS, [len(name), name, *([] if user is None else [user])]
+        text += "" if user is None else ' AND "user" = ?'
+        found = self._found(f'{text} ORDER BY "row" DESC LIMIT ?', *values, ARRAY_LOOKS)
+        jobs = ((number, rows.read_record(record)) for number, record in found)
+        return next((number for number, job in jobs if job.array_of == name), None)
 
     def between(self, since: float, until: float) -> Iterator[tuple[JobRecord, Account | None]]:
         """Jobs that were there at some moment of that time, with what is kept of them."""

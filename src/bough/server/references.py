@@ -47,10 +47,12 @@ def _by_number(store: AnyStore, ref: str) -> list[str]:
 
 
 def _by_name(store: AnyStore, caller: Caller, ref: str) -> list[str]:
-    """The caller's latest job of that name; with it, the array it is of."""
-    latest: Sequence[JobRecord] = store.jobs(name=ref, user=caller.user, limit=1)
-    if not latest and caller.admin:
-        latest = store.jobs(name=ref, limit=1)
-    if not latest:
-        return []
-    return store.members(int(latest[0].id.partition(".")[0]))
+    """The caller's latest job of that name, or the latest array; admins find others', too."""
+    for user in (caller.user, None) if caller.admin else (caller.user,):
+        latest: Sequence[JobRecord] = store.jobs(name=ref, user=user, limit=1)
+        if latest and latest[0].array_of not in ("", ref):
+            return [latest[0].id]  # a member by its own name
+        number = int(latest[0].id.partition(".")[0]) if latest else store.array(ref, user)
+        if number is not None:
+            return store.members(number)
+    return []

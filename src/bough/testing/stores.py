@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from bough.core import model as m
@@ -315,6 +316,23 @@ class StoreContract:
         store.append(Batch(at=1.0, records=shown))
         assert store.members(2) == ["2.0", "2.1"]
         assert store.members(9) == []
+
+    def test_an_array_is_found_by_its_name(self, store: AnyStore) -> None:
+        replace = msgspec.structs.replace
+        arrays = (("2", "sweep", "ada"), ("3", "sweep", "bob"), ("4", "sweep-final", "ada"))
+        shown = [
+            replace(
+                a_record(f"{number}.{n}", submitted=1.0),
+                name=f"{name}-{n}", array_of=name, user=user,
+            )
+            for number, name, user in arrays
+            for n in (0, 1)
+        ]  # fmt: skip
+        plain = replace(a_record("5", submitted=2.0), name="sweep-5", user="ada")
+        store.append(Batch(at=1.0, records=[*shown, plain]))
+        assert [store.array("sweep", user) for user in ("ada", "bob", None)] == [2, 3, 3]
+        assert store.array("sweep-final", None) == 4
+        assert store.array("swee", None) is store.array("sweep", "eve") is None
 
     def test_accounts_are_kept_beside_what_is_shown(self, store: AnyStore) -> None:
         one, two = submit(store, 1.0), submit(store, 2.0)
