@@ -46,36 +46,45 @@ def command(
 
     Of an array, all jobs are shown, each line after the name of its job.
     """
-    from bough.cli.attached import explaining
-    from bough.cli.printing import Printer, say
-    from bough.records import LogEnd
-    from bough.submission import many_workers
-
     wanted: dict[str, Any] = {"attempt": attempt, "rank": rank, "role": role, "tail": tail}
     with asking.connect() as client:
         members = client.members(job)
-        if len(members) > 1:
-            for name, given in (("--json", as_json), ("--since", since is not None)):
-                if given:
-                    hint = f"say which: {members[0].id}"
-                    raise InputError("is for one job of an array", field=name, hint=hint)
-            _of_array(client, members, follow, wanted)
+        if len(members) == 1:
+            _of_job(client, job, follow, wanted, since, as_json)
             return
-        chunks = client.logs(job, follow=follow, **wanted)
-        with explaining(client, job) if follow else nullcontext():
-            first = next(chunks, None)  # before all else: whether there are any for us to see
-        detail = client.job(job)
-        _check_worker(detail, rank, role)
-        if first is None and detail.job.state == "waiting":
-            say(f"Job {detail.job.id} waits: {detail.job.reason.text}")
-        recipe = detail.recipe
-        printer = Printer(rank is None and recipe is not None and many_workers(detail.spec, recipe))
-        oldest = 0 if since is None else _first_since(detail, since)
-        for found in itertools.chain([first] if first is not None else [], chunks):
-            if as_json:
-                _print_json(found)
-            elif not isinstance(found, LogEnd) and found.attempt >= oldest:
-                printer.show(found)
+        for name, given in (("--json", as_json), ("--since", since is not None)):
+            if given:
+                hint = f"say which: {members[0].id}"
+                raise InputError("is for one job of an array", field=name, hint=hint)
+        _of_array(client, members, follow, wanted)
+
+
+def _of_job(
+    client: Client,
+    ref: str,
+    follow: bool,
+    wanted: Mapping[str, Any],
+    since: float | None,
+    as_json: bool,
+) -> None:
+    """What its workers print; why it waits, if it does."""
+    from bough.cli.attached import explaining
+    from bough.cli.printing import Printer, say
+    from bough.records import LogEnd
+
+    chunks = client.logs(ref, follow=follow, **wanted)
+    with explaining(client, ref) if follow else nullcontext():
+        first = next(chunks, None)  # before all else: whether there are any for us to see
+    detail = client.job(ref)
+    printer = Printer(_is_prefixed(detail, wanted))
+    if first is None and detail.job.state == "waiting":
+        say(f"Job {detail.job.id} waits: {detail.job.reason.text}")
+    oldest = 0 if since is None else _first_since(detail, since)
+    for found in itertools.chain([first] if first is not None else [], chunks):
+        if as_json:
+            _print_json(found)
+        elif not isinstance(found, LogEnd) and found.attempt >= oldest:
+            printer.show(found)
 
 
 def _of_array(
@@ -85,12 +94,8 @@ def _of_array(
     from bough.cli.attached import follow_many
     from bough.cli.printing import Printer
     from bough.records import LogEnd
-    from bough.submission import many_workers
 
-    detail = client.job(members[0].id)
-    _check_worker(detail, wanted["rank"], wanted["role"])
-    many = detail.recipe is not None and many_workers(detail.spec, detail.recipe)
-    prefixed = many and wanted["rank"] is None
+    prefixed = _is_prefixed(client.job(members[0].id), wanted)
     if follow:
         follow_many(client, members, prefixed, **wanted)
         return
@@ -99,6 +104,15 @@ def _of_array(
         for found in client.logs(member.id, **wanted):
             if not isinstance(found, LogEnd):
                 printer.show(found, member.name)
+
+
+def _is_prefixed(detail: JobDetail, wanted: Mapping[str, Any]) -> bool:
+    """Whether several workers may print what is wanted, so that lines say whose they are."""
+    from bough.submission import many_workers
+
+    _check_worker(detail, wanted["rank"], wanted["role"])
+    many = detail.recipe is not None and many_workers(detail.spec, detail.recipe)
+    return many and wanted["rank"] is None
 
 
 def _check_worker(detail: JobDetail, rank: int | None, role: str | None) -> None:
