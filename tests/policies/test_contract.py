@@ -20,6 +20,7 @@ from bough.policies.hived import Hived
 from bough.policies.las import Las
 from bough.policies.lucid import Lucid
 from bough.policies.max_min import MaxMin
+from bough.policies.oasis import Oasis
 from bough.policies.optimus import Optimus
 from bough.policies.qssf import Qssf
 from bough.policies.shockwave import Shockwave
@@ -115,6 +116,12 @@ class TestLucid(PolicyContract):
 
 class TestMaxMin(PolicyContract):
     policies = (MaxMin(), MaxMin(weighted=True))
+
+
+class TestOasis(PolicyContract):
+    policies = (Oasis(), Oasis(urgency=0.0, idle_price=1.0))
+    passes_over = True
+    drifts = True
 
 
 class TestOptimus(PolicyContract):

@@ -32,6 +32,7 @@ _BUILTIN: Final[dict[str, str]] = {
     "las": "Las",
     "lucid": "Lucid",
     "max_min": "MaxMin",
+    "oasis": "Oasis",
     "optimus": "Optimus",
     "pollux": "Pollux",
     "powerflow": "PowerFlow",
