@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from bough.core import model as m
 from bough.core.cluster import parse_short
+from bough.core.doubt import CERTAIN, Doubt
 from bough.core.queues import QueueTree
 from bough.core.quote import quote
 from bough.core.scheduler import Scheduler
 from bough.core.speedup import SpeedBook
-from bough.core.versions import CERTAIN, Doubt
 from bough.policies import find
 from bough.sim.cut import cut
 from bough.sim.engine import simulate

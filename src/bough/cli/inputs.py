@@ -214,7 +214,7 @@ def read_supply(given: dict[str, Any]) -> Supply | None:
         except InputError as error:
             raise (error if error.file else error.at(field=f"--{name}")) from None
     for of in ("energy", "carbon", "cost"):
-        text = given.pop(f"{of}_budget")
+        text = given.pop(f"{of}_budget", None)
         if text is not None:
             try:
                 budgets.append(read_budget(text, of))

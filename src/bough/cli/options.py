@@ -161,6 +161,14 @@ def supply_options(command: Command) -> Command:
     )
 
 
+def intensity_options(command: Command) -> Command:
+    """What power is made of, in the state of affairs that is read."""
+    price = _text("--price", "price", "With --from: money for each kWh.", None, "N|FILE")
+    carbon = _text("--carbon", "carbon", "With --from: grams of CO2 for each.", None, "N|FILE")
+    found: Command = carbon(price(command))
+    return found
+
+
 def _all(command: Command, section: str, *options: Decorator) -> Command:
     for option in reversed(options):
         command = option(command)

@@ -51,6 +51,7 @@ VERDICTS: Final = {
 @click.option("--at", type=options.Duration(), metavar="TIME", help="After its first submission.")
 @click.option("-c", "--cluster", metavar="CLUSTER", help="On which the trace ran until then.")
 @click.option("-p", "--policy", metavar="NAME", help="That decides; with --state, another one.")
+@options.intensity_options
 @asking.json_option
 @click.argument(
     "words", nargs=-1, type=click.UNPROCESSED, metavar="COMMAND… | FILE.yaml [OPTIONS]",
@@ -99,6 +100,8 @@ class Source(NamedTuple):
     at: float | None
     cluster: str | None
     policy: str | None
+    carbon: str | None
+    price: str | None
 
 
 def quoted(source: Source, asked: Sequence[Submission]) -> list[Quote]:
@@ -109,8 +112,8 @@ def quoted(source: Source, asked: Sequence[Submission]) -> list[Quote]:
             return [client.quote(one, versions=versions, horizon_seconds=horizon) for one in asked]
     if source.trace is not None and source.state is not None:
         raise InputError("--state and --from exclude each other")
+    from bough.core.doubt import Doubt
     from bough.core.quote import quote
-    from bough.core.versions import Doubt
 
     found = of_trace(source, source.trace) if source.trace is not None else of_state(source)
     queues = found.scheduler.state.queues
@@ -139,6 +142,7 @@ def of_trace(source: Source, trace: Path) -> Cut:
     """How things stood at a moment of a trace."""
     from bough.cli import inputs
     from bough.sim.cut import cut
+    from bough.sim.options import Options
     from bough.sim.runs import Setting
     from bough.sim.trace import read_trace
 
@@ -148,7 +152,9 @@ def of_trace(source: Source, trace: Path) -> Cut:
     assert source.at is not None
     place, read = inputs.read_cluster(source.cluster or ""), read_trace(trace)
     read = inputs.fit(read, place, "drop")
-    setting = Setting(trace=read, cluster=place, cluster_name=source.cluster or "")
+    given = {"carbon": source.carbon, "price": source.price}
+    supply = Options(supply=inputs.read_supply(given))
+    setting = Setting(trace=read, cluster=place, cluster_name=source.cluster or "", options=supply)
     return cut(setting, policy_of(source.policy or ""), read.jobs[0].submit + source.at)
 
 
@@ -192,6 +198,9 @@ def labelled(quote: Quote, live: bool) -> list[tuple[str, str]]:
         ("ends", when(seen.ends, quote.at, live)),
     ]
     found.append(("uses", f"{amount(seen.device_hours)} device-hours"))
+    for what, unit in (("energy_kwh", "kWh"), ("carbon_kg", "kg of CO2"), ("cost", "of money")):
+        if (interval := getattr(seen, what)) is not None:
+            found.append(("", f"{plain(interval)} {unit}"))
     if seen.parks >= 0.5:
         found.append(("parked", f"{seen.parks:.1f} times on the way, on average"))
     if seen.in_time is not None:
@@ -221,6 +230,12 @@ def when(interval: Interval, now: float, live: bool) -> str:
 def amount(interval: Interval) -> str:
     """From the least to the most of eight in ten."""
     low, high = (words.hours(3600.0 * (hours or 0.0)) for hours in (interval.p10, interval.p90))
+    return low if low == high else f"{low}–{high}"
+
+
+def plain(interval: Interval) -> str:
+    """The same of any amount."""
+    low, high = (f"{number or 0.0:.3g}" for number in (interval.p10, interval.p90))
     return low if low == high else f"{low}–{high}"
 
 

@@ -7,7 +7,7 @@ takes clearly less.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -16,14 +16,14 @@ import msgspec
 from bough.core import model as m
 from bough.core.arrival import admission_view
 from bough.core.policy import Policy
-from bough.core.prospects import Alternative
+from bough.core.prospects import Alternative, Delay, Interval
 from bough.core.reason import many
 from bough.core.scheduler import Scheduler
 from bough.core.trials import Bench, Look, Trial
 from bough.core.units import format_duration
 
 #: Versions that an alternative is tried in once it looked good in one, and how many of those.
-TRIAL_VERSIONS: Final = 5
+TRIAL_VERSIONS: Final = 4
 ALTERNATIVES_MAX: Final = 3
 #: Sooner, or less, by this part of the time to the end or of the device-hours is clearly so.
 CLEARLY: Final = 0.1
@@ -64,7 +64,7 @@ def better(bench: Bench, found: Trial, first: Look, queues: Sequence[str]) -> li
         if helps(look.trial, first.trial, found.accepted, bench.now):
             looked.append((look.trial.outlook.ends.p50 or m.INFINITY, len(looked), way, look))
     numbers, good = some(bench), []
-    base = found.part(numbers, bench.deadline(found.spec))
+    base = bench.part(found, numbers)
     for _, _, way, look in sorted(looked)[:ALTERNATIVES_MAX]:
         trial = bench.tried(way.spec, way.later, numbers)
         if helps(trial, base, found.accepted, bench.now):
@@ -72,9 +72,8 @@ def better(bench: Bench, found: Trial, first: Look, queues: Sequence[str]) -> li
     return good
 
 
-def told(good: Sequence[Good], bench: Bench) -> tuple[Alternative, ...]:
+def told(good: Sequence[Good], delays: Mapping[int, tuple[Delay, ...]]) -> tuple[Alternative, ...]:
     """As records, the soonest done first, each with whom it would delay."""
-    delays = bench.delays([one.look for one in good])
     found = [
         Alternative(
             change=one.way.words, spec=one.way.spec, accepted=one.trial.accepted,
@@ -98,7 +97,17 @@ def helps(trial: Trial, base: Trial, accepted: bool, now: float) -> bool:
     ends = m.INFINITY if mine.ends.p50 is None else mine.ends.p50
     if its.ends.p50 - now < (1.0 - CLEARLY) * (ends - now):
         return True
-    return (its.device_hours.p50 or 0.0) < (1.0 - CLEARLY) * (mine.device_hours.p50 or 0.0)
+    return any(
+        less(getattr(its, what), getattr(mine, what))
+        for what in ("device_hours", "energy_kwh", "carbon_kg", "cost")
+    )
+
+
+def less(its: Interval | None, mine: Interval | None) -> bool:
+    """Whether it is clearly less."""
+    if its is None or mine is None or its.p50 is None or mine.p50 is None:
+        return False
+    return its.p50 < (1.0 - CLEARLY) * mine.p50
 
 
 # --------------------------------------------------------------------------- promises
@@ -169,8 +178,11 @@ def ways(bench: Bench, found: Trial, queues: Sequence[str]) -> Iterator[Way]:
     for queue in queues:
         if queue != spec.queue:
             yield Way(f"Submit it to queue {queue}", changed(queue=queue))
-    # Whoever comes later is done later, so that this helps only who is not wanted now.
-    if not found.accepted and spec.deadline_after is None:
+    # Whoever comes later is done later: that helps where there is no room or clean power now.
+    supply = bench.scheduler.state.supply
+    series = () if supply is None else (supply.carbon, supply.price)
+    varies = any(each is not None and len(each.values) > 1 for each in series)
+    if (varies or not found.accepted) and spec.deadline_after is None:
         for later in LATER_SECONDS:
             if spec.deadline is None or bench.now + later < spec.deadline:
                 yield Way(f"Submit it {format_duration(later)} later", spec, later)

@@ -11,10 +11,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from bough.core import model as m
+from bough.core.doubt import CERTAIN, Doubt, Fate
 from bough.core.prospects import Interval, Outlook
 from bough.core.scheduler import Scheduler
 from bough.core.snapshot import Image
-from bough.core.versions import CERTAIN, Doubt, Fate, Version
+from bough.core.supply import JOULES
+from bough.core.versions import Version
 
 VERSIONS: Final = 20
 #: Nobody is followed further than this.
@@ -43,7 +45,7 @@ def unfold(
     until = picture.now + horizon
     found = []
     for number in range(versions) if numbers is None else numbers:
-        version = Version(scheduler, doubt, number, versions, picture)
+        version = Version(scheduler, doubt, number, versions, picture, watched)
         if change is not None:
             change(version)
         version.run(watched, until)
@@ -55,6 +57,7 @@ def outlook(fates: Sequence[Fate], deadline: float = m.INFINITY) -> Outlook:
     """One job's fates in all versions, summed up."""
     hours = [fate.device_seconds / HOUR_SECONDS for fate in fates]
     done = [fate.how == "done" for fate in fates]
+    uses = [fate.use for fate in fates if fate.use is not None]
     timely = [fate.how == "done" and fate.ends <= deadline for fate in fates]
     return Outlook(
         begins=interval([fate.begins for fate in fates]),
@@ -63,6 +66,7 @@ def outlook(fates: Sequence[Fate], deadline: float = m.INFINITY) -> Outlook:
         done=sum(done) / len(fates),
         in_time=None if deadline == m.INFINITY else sum(timely) / len(fates),
         parks=sum(fate.parks for fate in fates) / len(fates),
+        energy_kwh=interval([use.joules / JOULES for use in uses]) if uses else None,
     )
 
 

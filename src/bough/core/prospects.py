@@ -31,6 +31,9 @@ class Outlook(Frozen, frozen=True):
     done: float  #: Part of the versions in which its work is done.
     in_time: float | None = None  #: Part of them in which its deadline is kept, if it has one.
     parks: float = 0.0  #: How often it is parked on the way, on average.
+    energy_kwh: Interval | None = None  #: By the power model; None: nobody asked.
+    carbon_kg: Interval | None = None  #: CO2; None: what power emits is not known.
+    cost: Interval | None = None  #: None: nothing has a price.
 
 
 class Delay(Frozen, frozen=True):

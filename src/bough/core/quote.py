@@ -8,13 +8,13 @@ import msgspec
 
 from bough.core import advice
 from bough.core import model as m
+from bough.core.doubt import Doubt
 from bough.core.forecast import HORIZON_SECONDS, VERSIONS
 from bough.core.prospects import Alternative, Outlook, Quote, Verdict
 from bough.core.reason import Facts, Reason
 from bough.core.scheduler import Scheduler
 from bough.core.trials import CONFIDENCE, Bench, Trial
 from bough.core.units import format_duration
-from bough.core.versions import Doubt
 
 
 def quote(
@@ -32,7 +32,8 @@ def quote(
     found, first = bench.tried(spec), bench.looked(spec)
     deadline = advice.earliest(bench, found)
     good = advice.promises(bench, found, deadline) + advice.better(bench, found, first, queues)
-    others = advice.told(good, bench)
+    delays = bench.delays([first, *(one.look for one in good)])
+    others = advice.told(good, delays)
     verdict: Verdict = "accept"
     if not found.accepted:
         verdict = "accept-if" if any(one.accepted for one in others) else "reject"
@@ -43,7 +44,7 @@ def quote(
         outlook=found.outlook,
         earliest_deadline=deadline,
         alternatives=others,
-        delays=bench.delays([first]).get(id(first), ()),
+        delays=delays.get(id(first), ()),
         versions=versions,
     )
 

@@ -8,12 +8,15 @@ from typing import Final, NamedTuple
 import msgspec
 
 from bough.core import model as m
-from bough.core.forecast import outlook, unfold
+from bough.core.bill import emits, is_costly
+from bough.core.doubt import Doubt, Fate
+from bough.core.forecast import interval, outlook, unfold
 from bough.core.prospects import Delay, Outlook
 from bough.core.reason import Reason, explain
 from bough.core.scheduler import Scheduler
 from bough.core.snapshot import Image
-from bough.core.versions import Doubt, Fate, Version
+from bough.core.supply import GRAMS_OF_KILO
+from bough.core.versions import Version
 
 #: A deadline is kept if it is kept in this part of the versions.
 CONFIDENCE: Final = 0.9
@@ -45,11 +48,6 @@ class Trial(NamedTuple):
             return False
         late = look.in_time is not None and look.in_time < CONFIDENCE
         return not (late and self.spec.service == "guaranteed")
-
-    def part(self, numbers: Sequence[int], deadline: float) -> Trial:
-        """The same, as seen in some of its versions."""
-        fates = tuple(self.fates[number] for number in numbers)
-        return self._replace(fates=fates, outlook=outlook(fates, deadline))
 
 
 class Look(NamedTuple):
@@ -104,7 +102,7 @@ class Bench:
     def middle(self) -> Version:
         """What is to come if what is believed most is true, to the second."""
         exact = msgspec.structs.replace(self.doubt, grain=0.0)
-        return Version(self.scheduler, exact, picture=self.picture)
+        return Version(self.scheduler, exact, picture=self.picture, charged=(NEW,))
 
     def submitted(
         self, version: Version, spec: m.JobSpec, later: float
@@ -120,8 +118,18 @@ class Bench:
         self, spec: m.JobSpec, fates: Sequence[Fate], said: tuple[Reason | None, Reason],
         later: float,
     ) -> Trial:  # fmt: skip
-        found = outlook(fates, self.deadline(spec, later))
-        return Trial(spec, tuple(fates), found, *said, later)
+        return Trial(spec, tuple(fates), self.outlook(fates, spec, later), *said, later)
+
+    def outlook(self, fates: Sequence[Fate], spec: m.JobSpec, later: float = 0.0) -> Outlook:
+        """Summed up, with what power emits and costs here."""
+        found, state = outlook(fates, self.deadline(spec, later)), self.scheduler.state
+        uses = [fate.use for fate in fates if fate.use is not None]
+        if emits(state):
+            carbon = interval([use.grams / GRAMS_OF_KILO for use in uses])
+            found = msgspec.structs.replace(found, carbon_kg=carbon)
+        if is_costly(state):
+            found = msgspec.structs.replace(found, cost=interval([use.money for use in uses]))
+        return found
 
     def deadline(self, spec: m.JobSpec, later: float = 0.0) -> float:
         """One that is counted from the submission is counted from when that is."""
@@ -129,6 +137,11 @@ class Bench:
         if spec.deadline_after is not None:
             deadline = min(deadline, self.now + later + spec.deadline_after)
         return deadline
+
+    def part(self, trial: Trial, numbers: Sequence[int]) -> Trial:
+        """The same, as seen in some of its versions."""
+        fates = tuple(trial.fates[number] for number in numbers)
+        return trial._replace(fates=fates, outlook=self.outlook(fates, trial.spec, trial.later))
 
     def delays(self, looks: Iterable[Look]) -> dict[int, tuple[Delay, ...]]:
         """Whom each would delay: others are followed without it to the moment it is over."""

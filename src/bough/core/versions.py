@@ -18,7 +18,9 @@ import numpy as np
 
 from bough.core import chance
 from bough.core import model as m
-from bough.core.expected import NOBODY, Arrival, Past
+from bough.core.bill import Bill
+from bough.core.doubt import CERTAIN, Doubt, Fate
+from bough.core.expected import Arrival
 from bough.core.jobs import Job
 from bough.core.prior import ESTIMATE_SPREAD
 from bough.core.scheduler import Scheduler
@@ -33,39 +35,6 @@ REPORTED_SPREAD: Final = 0.03
 ROUNDING: Final = 1e-6
 #: Jobs that only may come are called so.
 EXPECTED: Final = "expected"
-
-
-class Doubt(msgspec.Struct, frozen=True):
-    """How far what is believed may be from the truth."""
-
-    #: Standard deviation of the logarithm of (work of a job / what its user estimated); None: as
-    #: users' estimates were seen to be wrong so far.
-    estimates: float | None = None
-    #: What the curves' own errors are multiplied with.
-    speeds: float = 1.0
-    #: What came before, and so may come again.
-    past: Past = NOBODY
-    #: What happens within this part of the time since now happens at once: far away, nobody asks
-    #: for seconds. 0: everything at its own moment.
-    grain: float = 0.02
-
-
-#: What is believed is true, and nobody comes.
-CERTAIN: Final = Doubt(estimates=0.0, speeds=0.0, grain=0.0)
-
-
-class Fate(msgspec.Struct):
-    """What becomes of a job in one version."""
-
-    #: When it has devices (again), and when it is over; infinite: not within the horizon.
-    begins: float = m.INFINITY
-    ends: float = m.INFINITY
-    #: How it ended.
-    how: str = ""
-    #: From now on.
-    device_seconds: float = 0.0
-    #: How often it is told to leave its devices.
-    parks: int = 0
 
 
 class Due(NamedTuple):
@@ -90,6 +59,7 @@ class Version:
         number: int = 0,
         versions: int = 1,
         picture: Image | None = None,
+        charged: Collection[str] = (),
     ) -> None:
         self.scheduler = scheduler.fork(picture)
         self.state = self.scheduler.state
@@ -97,6 +67,8 @@ class Version:
         self._prior = scheduler.state.speedups.prior
         self.doubt, self.number, self.versions = doubt, number, versions
         self.fates: dict[str, Fate] = {}
+        #: What these jobs use, besides devices.
+        self.bill = Bill(self.state, charged)
         #: Answers that nobody waits for: they ride with the next events.
         self._quiet: list[m.Event] = []
         self._heap: list[Due] = []
@@ -115,7 +87,7 @@ class Version:
             self._meet(job, None)
             if job.held:
                 self.fates[job.id].begins = self.state.now
-                self._holds[job.id] = (_count(job), self.state.now)
+                self._hold(job.id, job)
                 self._expect(job)
             if job.state in ("starting", "resizing", "stopping"):
                 self._owe(job)
@@ -256,7 +228,7 @@ class Version:
 
     def _meet(self, job: Job, work: float | None) -> None:
         """Settle how much work it is in all."""
-        self.fates[job.id] = Fate()
+        self.fates[job.id] = Fate(use=self.bill.uses.get(job.id))
         state, row = self.state, self.state.table.row(job)
         wf = state.table.wf
         since = float(wf[RATE, row]) * (state.now - float(wf[SINCE, row]))
@@ -316,18 +288,19 @@ class Version:
             fate = self.fates[id]
             fate.ends, fate.how = self.now, command.state  # type: ignore[attr-defined]
             self._whole.pop(id, None)
-            self._holds.pop(id, None)
+            self._hold(id, None)
             return None
         job = self.state.jobs[id]
         if kind is m.Clock:
+            self._hold(id, job)
             self._expect(job)
             return None
         if kind is m.Stop:
             self.fates[id].parks += 1
-            self._holds.pop(id, None)
+            self._hold(id, None)
             return self._answer(job, self._stopped(job), job.leaves or self._leaves)
         cost = job.begins or self._begins
-        self._holds[id] = (_count(job), self.now)
+        self._hold(id, job)
         if kind is m.Start:
             fate = self.fates[id]
             fate.begins = min(fate.begins, self.now)
@@ -349,6 +322,17 @@ class Version:
         size, since = self._holds.get(id, (0, self.now))
         if size:
             self.fates[id].device_seconds += size * (self.now - since)
+            if id in self.bill.uses:
+                self.bill.close(id, self.now)
+
+    def _hold(self, id: str, job: Job | None) -> None:
+        """From now on it holds what it was told to hold; None: nothing."""
+        if job is None:
+            self._holds.pop(id, None)
+        else:
+            self._holds[id] = (_count(job), self.now)
+        if id in self.bill.uses:
+            self.bill.open(id, job, self.now)
 
     def _owe(self, job: Job) -> None:
         """An answer that was under way still comes; one that is overdue rides with the next."""

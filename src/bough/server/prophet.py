@@ -12,12 +12,12 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from bough.core.doubt import Doubt
 from bough.core.expected import Arrival, Past
 from bough.core.forecast import outlooks
 from bough.core.model import Frozen, JobSpec
 from bough.core.prospects import Outlook, Quote
 from bough.core.quote import quote
-from bough.core.versions import Doubt
 from bough.server.replay import make_scheduler
 from bough.server.rows import Conditions
 
