@@ -13,10 +13,12 @@ from declared import declarations
 
 from bough import records
 from bough.cli.finding import Finding
+from bough.cli.shadow import Run, Standing
 from bough.cli.show import Shown
 from bough.core.model import JobSpec, Queue
 from bough.core.prospects import Alternative, Delay, Interval, Outlook, Quote
 from bough.core.reason import Reason
+from bough.sim.whatif import Difference
 
 #: Command: what it prints. A list is written [type]; lines are objects, one on each.
 PRINTS: dict[str, str] = {
@@ -57,6 +59,9 @@ PRINTS: dict[str, str] = {
     "token ls": "[TokenRecord]",
     "token revoke": "[TokenRecord]: those left",
     "doctor": "[Finding]",
+    "shadow": "`policy`, `runs`: a list of Run, and `jobs`: a list of Standing",
+    "whatif": "`before` and `after` in words, `since`, and Differences: `all` of them as one, by "
+    "`queues`, by `users`",
     "journal replay": "`steps`, `events` and `commands` that were decided again, `after` which "
     "entry, and `difference`: the first, or null",
     "journal verify": "`whole`: true or false, `problems` in words, and `dropped`: entries put "
@@ -81,6 +86,9 @@ SHOWN: tuple[type, ...] = (
     Delay,
     Outlook,
     Interval,
+    Difference,
+    Run,
+    Standing,
     records.LogChunk,
     records.LogEnd,
     records.DeviceRecord,

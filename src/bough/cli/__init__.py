@@ -51,6 +51,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("bough.cli.demo:command", "Run three real jobs that grow and shrink here."),
     "compare": ("bough.cli.compare:command", "Compare five policies on a built-in trace."),
     "simulate": ("bough.cli.simulate:command", "Replay a trace on a cluster under policies."),
+    "whatif": ("bough.cli.whatif:command", "Replay the same jobs under a change."),
+    "shadow": ("bough.cli.shadow:command", "Say what another policy would have done here."),
     "sweep": ("bough.cli.sweep:command", "Simulate loads × policies × seeds in parallel."),
     "trace": ("bough.cli.trace:command", "Describe, convert or generate traces."),
     "policies": ("bough.cli.policies:command", "List the policies, or show one."),
@@ -64,7 +66,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "demo", "run", "quote", "ls", "show", "why", "logs", "top", "stop", "park", "unpark",
         "scale", "move", "retry", "wait", "history",
     ),
-    "Cluster": ("queue", "devices", "user", "report"),
+    "Cluster": ("queue", "devices", "user", "report", "whatif", "shadow"),
     "Service": ("up", "down", "status", "config", "token", "journal", "doctor", "completion"),
     "Simulator": ("compare", "simulate", "sweep", "trace", "policies", "reproduce"),
 }  # fmt: skip

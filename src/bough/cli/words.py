@@ -204,6 +204,11 @@ def _mean(sizes: Sequence[tuple[float, int]], low: float, high: float) -> float:
     return total / (high - low)
 
 
+def counted(count: int, noun: str) -> str:
+    """ "1 job", "1,204 jobs"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def times(count: int, word: str) -> str:
     """ "2 starts"; nothing of what never was."""
     return f"{count} {word}{'' if count == 1 else 's'}" if count else ""
