@@ -135,7 +135,7 @@ def budgeted(policy: str, seed: int, of: Resource, share: float, **options: floa
 
 @settings(deadline=None, max_examples=15)
 @given(
-    st.sampled_from(["fifo", "max_min", "elasticflow", "powerflow", "greenflow"]),
+    st.sampled_from(["fifo", "max_min", "elasticflow", "powerflow", "greenflow", "carbonscaler"]),
     st.integers(0, 3),
     st.sampled_from(["energy", "carbon", "cost"]),
     st.floats(0.05, 1.2),

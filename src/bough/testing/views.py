@@ -14,6 +14,7 @@ import numpy as np
 from bough.core.jobs import Column, IntColumn, Jobs
 from bough.core.model import INFINITY
 from bough.core.policy import Classes, Ints, Plan, Policy, PowerView, View
+from bough.core.series import Series
 from bough.core.share import fit_in_order
 
 
@@ -73,6 +74,7 @@ def make_view(
 
     With an `allowance` of watts it tells of power: devices are at 50 W when idle and 250 at most,
     half of what work adds falls with the clock, and nodes of 4 are at 400 W with idle devices.
+    A kWh is 300 g for ten minutes, then 100, then 200, and so on.
     """
     keys = list(dict.fromkeys((row.sizes, row.speeds()) for row in rows)) or [((1,), (1.0,))]
     width = 1 + max(len(sizes) for sizes, _ in keys)
@@ -106,7 +108,9 @@ def make_power(rows: Sequence[Row], allowance: float) -> PowerView:
     """What such a view tells of power."""
     draw = np.array([row.draw for row in rows], np.float64)
     sensitivity = np.array([row.sensitivity for row in rows], np.float64)
-    return PowerView(50.0, 200.0, 0.5, draw, sensitivity, 400.0, 4, allowance, allowance)
+    found = PowerView(50.0, 200.0, 0.5, draw, sensitivity, 400.0, 4, allowance, allowance)
+    found.carbon = Series((300.0, 100.0, 200.0), 600.0)
+    return found
 
 
 def columns() -> dict[str, Column]:
