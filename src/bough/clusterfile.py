@@ -14,14 +14,17 @@ import msgspec
 from bough.core.cluster import DEVICES_MAX, Cluster, parse_short
 from bough.core.inventory import CLUSTER
 from bough.core.model import Node
-from bough.core.units import parse_indices, parse_rate, parse_size, shown
+from bough.core.terms import TIERS, USUAL
+from bough.core.units import parse_duration, parse_indices, parse_rate, parse_size, shown
 from bough.errors import InputError
 from bough.located import COUNT_MAX, Field, near, parse_documents, read_text, shown_path
 
 NODES_MAX: Final = 100_000
 LEVELS_MAX: Final = 12
+HOUR_SECONDS: Final = 3600.0
 #: What a node is; written at a domain or at the top, it is so for every node below.
-NODE_FIELDS: Final = ("kind", "devices", "cpus", "memory", "labels")
+TERM_FIELDS: Final = ("tier", "price", "evicted_every", "watts", "link")
+NODE_FIELDS: Final = ("kind", "devices", "cpus", "memory", "labels", *TERM_FIELDS)
 #: What only single nodes have.
 STATE_FIELDS: Final = ("unhealthy", "drained")
 TOP_FIELDS: Final = ("short", "levels", "inner", "bandwidth", *NODE_FIELDS, *STATE_FIELDS)
@@ -257,6 +260,26 @@ def _node_fields(given: dict[str, Field], inherited: dict[str, Any]) -> dict[str
     if "labels" in given:
         labels = {name: label.label() for name, label in given["labels"].entries().items()}
         found["labels"] = inherited.get("labels", {}) | labels
+    if terms := _terms(given):
+        found["terms"] = msgspec.structs.replace(inherited.get("terms", USUAL), **terms)
+    return found
+
+
+def _terms(given: dict[str, Field]) -> dict[str, Any]:
+    """On which terms nodes are had, as far as it is said here."""
+    found: dict[str, Any] = {}
+    if "tier" in given:
+        found["tier"] = given["tier"].choice(TIERS)
+    for name in ("price", "watts"):
+        if name in given:
+            found[name] = given[name].number()
+    if "evicted_every" in given:
+        seconds = given["evicted_every"].read(parse_duration)
+        if not seconds:
+            raise given["evicted_every"].error("must be longer than 0")
+        found["evictions_per_hour"] = HOUR_SECONDS / seconds
+    if "link" in given:
+        found["link"] = given["link"].read(parse_rate)
     return found
 
 

@@ -163,6 +163,8 @@ def thriftiest(power: Power, work: Work, busy: float = 1.0, share_watts: float =
 
 def node_watts(node: Node) -> float:
     """What a node draws, its devices left aside, while anybody is on it."""
+    if node.terms.watts is not None:
+        return node.terms.watts
     if plain(node.kind) == "cpu":
         return NODE_WATTS + CPU_NODE_WATTS_PER_DEVICE * node.devices
     return NODE_WATTS + NODE_WATTS_PER_DEVICE * node.devices

@@ -109,6 +109,10 @@ KINDS: Final[dict[str, Kind]] = {
     "cpu": Kind(0.02, 5 * GIGA, 1 * GIGA),
 }
 
+#: Of models nobody knows, in millions.
+USUAL_PARAMETERS: Final = 100.0
+BYTES_OF_A_PARAMETER: Final = 12.0
+
 #: Sizes for which curves are computed.
 SIZES: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 
@@ -130,6 +134,12 @@ def known_kind(kind: str) -> Kind | None:
     while name and name not in KINDS:
         name = name[:-1]
     return KINDS.get(name)
+
+
+def state_bytes(name: str) -> float:
+    """What a job of that model takes along when it moves: weights and two moments, 4 bytes each."""
+    model = known_model(name)
+    return BYTES_OF_A_PARAMETER * 1e6 * (model.parameters if model else USUAL_PARAMETERS)
 
 
 def step_seconds(model: Model, batch: int, kind: Kind, devices: int, bandwidth: float = 0) -> float:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
+
+Tier = Literal["reserved", "spot", "edge"]
+TIERS: Final[tuple[Tier, ...]] = ("reserved", "spot", "edge")
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is said of a node beside what it is; the usual is said of nodes that are one's own."""
 
     #: Reserved ones stay; spot ones are taken away when others pay more; edge ones lie elsewhere.
-    tier: Literal["reserved", "spot", "edge"] = "reserved"
+    tier: Tier = "reserved"
     #: Money for each of its devices and hour in which it is held.
     price: float = 0.0
     #: How often it is taken away in an hour on which it is had, in the mean.

@@ -75,8 +75,7 @@ class Engine:
             node_devices=[n.devices for n in cluster.nodes],
         )  # fmt: skip
         self.world.accounts = open_accounts(cluster, options, policy)
-        #: Answers that nobody waits for: they ride with the next events. Jobs whose speed is to be
-        #: measured when all commands are carried out.
+        #: Answers that ride with the next events; jobs whose speed is to be measured before that.
         self.quiet: list[m.Event] = []
         self.changed: list[Running] = []
         self.story = Story(options.explain)
@@ -258,7 +257,8 @@ class Engine:
 
     def start(self, job: Running, command: m.Start) -> m.Event | None:
         """Begin, or go on from where it was parked."""
-        now, record, cost = self.now, job.record, self.options.start_seconds
+        now, record = self.now, job.record
+        cost = self.options.start_seconds + self.world.carry_seconds(job, command.place)
         if record.begin != record.begin:
             record.begin = now
         job.epoch, job.clock = command.epoch, 1.0
@@ -294,7 +294,7 @@ class Engine:
         lost = faults.is_lost(self.world, job)
         moving = bool(self.scheduler.state.jobs[command.id].place)
         if lost:
-            self.world.lose(job, now)
+            faults.lose(self.world, job, now)
             record.restarts += 1
         elif moving:
             record.migrations += 1

@@ -13,11 +13,19 @@ from bough.core.queues import QueueTree
 from bough.core.scheduler import Scheduler
 from bough.sim.world import DEVICE_DOWN, DEVICE_UP, NODE_DOWN, NODE_UP, Running, World
 
+#: In the place of a device's number: the node is taken away.
+EVICTED = -2
+HOUR_SECONDS = 3600.0
+
 
 def plan(world: World, cluster: Cluster, now: float) -> None:
     """First failures of every node and device; each draws its own next from its own stream."""
     failures = world.options.failures
     for index, node in enumerate(cluster.nodes):
+        if node.terms.evictions_per_hour:
+            stream = np.random.default_rng([world.options.seed, 5, index])
+            at = now + float(stream.exponential(every(node)))
+            world.push(at, NODE_DOWN, (node, EVICTED, stream))
         if failures.node_mtbf_seconds < m.INFINITY:
             stream = np.random.default_rng([world.options.seed, 2, index])
             at = now + float(stream.exponential(failures.node_mtbf_seconds))
@@ -35,12 +43,24 @@ def happen(
     """Break or mend, and draw when it is mended or breaks again."""
     node, device, stream = payload
     failures = world.options.failures
+    if what == NODE_DOWN and device == EVICTED:
+        world.push(at + failures.evicted_seconds, NODE_UP, payload)
+        if node.name in world.broken:
+            return []
+        world.broken.add(node.name)
+        world.evicted.add(node.name)
+        return [m.NodeDown(at=at, name=node.name)]
     if what == NODE_DOWN:
         world.push(at + float(stream.exponential(failures.node_repair_seconds)), NODE_UP, payload)
         world.broken.add(node.name)
+        world.evicted.discard(node.name)
         return [m.NodeDown(at=at, name=node.name)]
     if what == NODE_UP:
-        world.push(at + float(stream.exponential(failures.node_mtbf_seconds)), NODE_DOWN, payload)
+        mean = every(node) if device == EVICTED else failures.node_mtbf_seconds
+        world.push(at + float(stream.exponential(mean)), NODE_DOWN, payload)
+        if device == EVICTED and node.name not in world.evicted:
+            return []
+        world.evicted.discard(node.name)
         world.broken.discard(node.name)
         return [m.NodeUp(at=at, node=node), *still_broken(world, node, at)]
     down = what == DEVICE_DOWN
@@ -48,6 +68,27 @@ def happen(
     world.push(at + float(stream.exponential(mean)), DEVICE_UP if down else DEVICE_DOWN, payload)
     (world.broken.add if down else world.broken.discard)((node.name, device))
     return [m.DeviceHealth(at=at, name=node.name, device=device, healthy=not down)]
+
+
+def every(node: m.Node) -> float:
+    """Mean seconds between two evictions."""
+    return HOUR_SECONDS / node.terms.evictions_per_hour
+
+
+def lose(world: World, job: Running, now: float) -> None:
+    """What it did since its last checkpoint is lost, if its state is."""
+    if not (world.evicted and keeps_state(world, job)):
+        world.lose(job, now)
+
+
+def keeps_state(world: World, job: Running) -> bool:
+    """Whether what it lost was only taken away, and a device on a reserved node has its state."""
+    lost = [name for name, _ in job.place if name in world.broken]
+    return all(name in world.evicted for name in lost) and any(
+        world.nodes[name].terms.tier == "reserved"
+        for name, _ in job.place
+        if name not in world.broken
+    )
 
 
 def still_broken(world: World, node: m.Node, at: float) -> list[m.Event]:

@@ -20,6 +20,8 @@ class Failures(msgspec.Struct, frozen=True, kw_only=True):
     node_repair_seconds: float = 3600.0
     device_mtbf_seconds: float = INFINITY
     device_repair_seconds: float = 6 * 3600.0
+    #: How long a node stays away that was taken away (see Terms.evictions_per_hour).
+    evicted_seconds: float = 1800.0
     #: Mean device-time between crashes that are the job's own fault.
     job_mtbf_seconds: float = INFINITY
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from bough.core.cluster import Cluster
+from bough.core.known_models import state_bytes
 from bough.core.model import INFINITY, Place
 from bough.core.speedup import Curve, SpeedBook
 from bough.core.topology import Topology
@@ -27,7 +28,7 @@ class Running:
     __slots__ = (
         "at", "at_risk", "believed", "clock", "crash_at", "curve", "done", "epoch", "job", "place",
         "price", "rate", "ready", "record", "saved", "saved_at", "shrinks_to", "size", "slow",
-        "version", "watts", "work",
+        "version", "was_on", "watts", "work",
     )  # fmt: skip
 
     def __init__(self, job: TraceJob, record: JobRecord, curve: Curve, work: float) -> None:
@@ -56,6 +57,8 @@ class Running:
         self.slow = 1.0
         #: The part of their full clock at which its devices go; watts and money that they draw.
         self.clock = 1.0
+        #: Nodes of its last place, which have its state.
+        self.was_on: frozenset[str] = frozenset()
         self.watts = self.price = 0.0
         #: Counts changes of rate; older finishes on the heap are void.
         self.version = 0
@@ -82,6 +85,8 @@ class World:
         self.counter = 0
         self.jobs: dict[str, Running] = {}
         self.broken: set[Any] = set()
+        #: Nodes that were taken away, rather than broken.
+        self.evicted: set[str] = set()
         #: What jobs draw and cost; None where nobody asks.
         self.accounts: Accounts | None = None
         self._names: dict[int, str] = {}
@@ -93,9 +98,23 @@ class World:
         self.topology = topology
         kinds = {n.name: n.kind for n in cluster.nodes}
         self.kind_of = kinds if set(kinds.values()) != {self.kind} else {}
+        self.nodes = {n.name: n for n in cluster.nodes}
+        #: Nodes that lie behind a slow link, and its bytes per second.
+        self.links = {n.name: n.terms.link for n in cluster.nodes if n.terms.link}
+        self.fragile |= any(n.terms.evictions_per_hour for n in cluster.nodes)
         self.node_devices = {n.name: n.devices for n in cluster.nodes}
         self.widest = max(self.node_devices.values(), default=1)
         self.jobs_on: dict[str, dict[str, int]] = {n.name: {} for n in cluster.nodes}
+
+    def carry_seconds(self, job: Running, place: Place) -> float:
+        """How long its state is on its way to where it starts, over the slowest link there."""
+        if not self.links:
+            return 0.0
+        before, job.was_on = job.was_on, frozenset(name for name, _ in place)
+        links = [self.links[name] for name in before | job.was_on if name in self.links]
+        if not links or before == job.was_on:
+            return 0.0
+        return state_bytes(job.job.spec.model) / min(links)
 
     def curve_at(self, job: Running) -> Curve:
         """Its curve on the kind of its place."""

@@ -72,9 +72,7 @@ def make_view(
 ) -> View:
     """A view of these jobs. `scattered` puts them between others of a larger table.
 
-    With an `allowance` of watts it tells of power: devices are at 50 W when idle and 250 at most,
-    half of what work adds falls with the clock, and nodes of 4 are at 400 W with idle devices.
-    A kWh is 300 g for ten minutes, then 100, then 200, and so on.
+    With an `allowance` of watts it tells of power (make_power).
     """
     keys = list(dict.fromkeys((row.sizes, row.speeds()) for row in rows)) or [((1,), (1.0,))]
     width = 1 + max(len(sizes) for sizes, _ in keys)
@@ -105,7 +103,10 @@ def make_view(
 
 
 def make_power(rows: Sequence[Row], allowance: float) -> PowerView:
-    """What such a view tells of power."""
+    """Devices are at 50 W when idle and 250 at most, half of what work adds falls with the clock,
+    and nodes of 4 are at 400 W with idle devices. A kWh is 300 g for ten minutes, then 100, then
+    200, and so on.
+    """
     draw = np.array([row.draw for row in rows], np.float64)
     sensitivity = np.array([row.sensitivity for row in rows], np.float64)
     found = PowerView(50.0, 200.0, 0.5, draw, sensitivity, 400.0, 4, allowance, allowance)
