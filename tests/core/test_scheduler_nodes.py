@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 import numpy as np
+import pytest
 from tests.core.driver import Driver, job, linear, node, on
 
 from bough.core import model as m
@@ -225,6 +226,40 @@ def test_a_kind_that_is_missing_is_waited_for() -> None:
     assert driver.submit("a", 2, kinds=("new",)) == []
     assert driver.why("a").code == "kind"
     assert driver.up(node("n1", 2, "new")) == [m.Start("a", 1, on("n1", 0, 1))]
+
+
+ONE_NODE = m.Wish(mode="require", level="node")
+#: Seven devices of a kind, but never six on one node; and one node with six of another.
+NARROW_AND_WIDE = (node("n0", 2, "narrow"), node("n1", 6, "wide"), node("n2", 5, "narrow"))
+
+
+@pytest.mark.parametrize("policy", ["fifo", "las", "max_min", "sia"])
+def test_who_insists_on_one_node_is_planned_for_on_a_kind_that_has_such(policy: str) -> None:
+    driver = Driver(policy, *NARROW_AND_WIDE)
+    driver.submit("a", 6, topology=ONE_NODE)
+    driver.settle()
+    assert driver.runs() == {"a": 6}
+
+
+def test_who_insists_on_one_node_wishes_no_more_than_one_of_that_kind_has() -> None:
+    driver = Driver("fifo", *NARROW_AND_WIDE)
+    assert driver.submit("a", (3, 4, 6), topology=ONE_NODE) == [
+        m.Start("a", 1, on("n2", 0, 1, 2, 3))
+    ]
+    assert driver.submit("b", (3, 4, 6), topology=ONE_NODE)[0].place == on("n1", *range(6))  # type: ignore[union-attr]
+
+
+def test_what_was_the_widest_node_of_its_kind_is_gone() -> None:
+    driver = Driver("fifo", *NARROW_AND_WIDE, node("n3", 6, "narrow"))
+    driver.submit("x", 13, kinds=("narrow",))
+    driver.submit("y", 6, kinds=("wide",))
+    driver.settle()
+    driver.submit("a", 6, topology=ONE_NODE)
+    driver.down("n3")
+    driver.settle()
+    driver.exits("y")
+    driver.settle()
+    assert driver.runs()["a"] == 6
 
 
 def test_no_job_is_spread_over_two_kinds() -> None:

@@ -8,7 +8,7 @@ from bough.core import model as m
 from bough.core.reason import LOST
 from bough.core.settle import reconcile
 from bough.core.standing import stand, vacate
-from bough.core.state import MAX, NodeBook, State
+from bough.core.state import MAX, POOL, NodeBook, State
 
 
 def refresh(state: State) -> None:
@@ -17,7 +17,7 @@ def refresh(state: State) -> None:
         before, job.pools = job.pools, state.pools_for(job.spec)
         if job.place or job.held:
             # What has come may be for it, too; what has gone it keeps, as far as it has it.
-            most = state.most_for(job)
+            most = state.most_on(job, int(state.table.wi[POOL, row]))
             if most > int(state.table.wi[MAX, row]):
                 state.set_most(row, job, most)
         else:

@@ -11,7 +11,7 @@ import numpy as np
 from bough.core import share
 from bough.core.dominance import taken_with_a_device
 from bough.core.drawing import power_view
-from bough.core.jobs import Jobs
+from bough.core.jobs import Job, Jobs
 from bough.core.model import INFINITY
 from bough.core.policy import NOTHING, Bools, Floats, Ints, Plan, Policy, QueueShare, View
 from bough.core.reason import BUDGET, NUMBER, POLICY
@@ -296,12 +296,20 @@ def choose_pools(state: State) -> None:
     for row in waiting.tolist():
         job, least = table.items[row], int(table.wi[MIN, row])
         if len(job.pools) > 1:
-            fitting = [p for p in job.pools if room[p] >= least]
-            possible = [p for p in job.pools if topology.usable(p) >= least]
+            fitting = [p for p in job.pools if room[p] >= least and fits_now(state, job, p, least)]
+            possible = [p for p in job.pools if state.most_on(job, p) >= least]
             pool = (fitting or possible or job.pools)[0]
             if pool != table.wi[POOL, row]:
                 state.set_pool(row, job, pool)
         room[int(table.wi[POOL, row])] -= least
+
+
+def fits_now(state: State, job: Job, pool: int, size: int) -> bool:
+    """Whether one who is particular about places finds one there."""
+    if job.plain and state.locality_relaxes:
+        return True
+    relaxed = job.spec.topology.mode == "prefer"
+    return state.find(job, pool, size, relaxed=relaxed) is not None
 
 
 def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
@@ -352,7 +360,8 @@ def classes_on(state: State, rows: Ints) -> Ints:
     for i, row in enumerate(rows.tolist()):
         job = table.items[row]
         for pool in job.pools:
-            found[i, pool] = state.class_for(job.spec, pool)
+            if job.plain or state.most_on(job, pool):
+                found[i, pool] = state.class_for(job.spec, pool)
     # What a job has taught of itself holds where it is.
     found[np.arange(len(rows)), table.pool[rows]] = table.cls[rows]
     found.flags.writeable = False

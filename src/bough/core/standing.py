@@ -16,7 +16,7 @@ from bough.core.reason import (
     TOO_BIG,
     TOPOLOGY,
 )  # fmt: skip
-from bough.core.state import CAUSE, RAN, SINCE, SIZE, State
+from bough.core.state import CAUSE, POOL, RAN, SINCE, SIZE, State
 
 #: Words for how a job came to wait that stay true however others fare.
 LASTING = (PARKED, PREEMPTED, LOST, RETRY)
@@ -43,7 +43,13 @@ def may_run(state: State, job: Job) -> tuple[bool, int]:
         lean = job.lean()
         lean.pools = job.pools
         return False, RESOURCES if lean is not job and state.most_for(lean) else TOPOLOGY
-    state.set_most(state.table.row(job), job, most)
+    row = state.table.row(job)
+    if len(job.pools) > 1:
+        most = state.most_on(job, int(state.table.wi[POOL, row]))
+    if most:
+        state.set_most(row, job, most)
+    else:  # not on this kind, but on another
+        state.set_pool(row, job, next(p for p in job.pools if state.most_on(job, p)))
     if job.trouble is not None and job.trouble.again_at > state.now:
         return False, RETRY
     return True, BUSY

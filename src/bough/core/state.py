@@ -226,7 +226,7 @@ class State:
         wi[MIN, row], wi[MAX, row], wi[WISH, row] = sizes[0], sizes[-1], sizes[-1]
         self.table.wf[WISH_SPEED, row] = self.classes.speed(cls, sizes[-1])
         self.set_bounds(row, job)
-        self.set_most(row, job, self.most_for(job) or sizes[-1])
+        self.set_most(row, job, self.most_on(job, pool) or sizes[-1])
 
     def forget(self, row: int, job: Job) -> None:
         """Drop what a job's own rates have taught: it served only itself, and only there."""
@@ -316,25 +316,18 @@ class State:
 
     def most_for(self, job: Job) -> int:
         """The largest size the cluster could ever give the job; 0 if there is none."""
-        if not job.pools:
-            return 0
-        largest = job.spec.sizes()[-1]
-        if job.plain and self.locality_relaxes and self.topology.usable(job.pools[0]) >= largest:
-            return largest
-        return self.largest_possible(job)
+        return max((self.most_on(job, pool) for pool in job.pools), default=0)
 
-    def largest_possible(self, job: Job) -> int:
-        """The largest size the job could be placed at if nothing else ran; 0 if there is none."""
+    def most_on(self, job: Job, pool: int) -> int:
+        """The largest size it could be placed at on that kind if nothing else ran; 0: none."""
+        sizes, anywhere = job.spec.sizes(), job.plain and self.locality_relaxes
+        if anywhere and self.topology.usable(pool) >= sizes[-1]:
+            return sizes[-1]
         relaxed = job.spec.topology.mode == "prefer" and self.locality_relaxes
-        most = max((self.empty.usable(pool) for pool in job.pools), default=0)
-        for size in reversed(job.spec.sizes()):
-            if size <= most and (
-                (job.plain and self.locality_relaxes)
-                or any(
-                    self.empty.usable(pool) >= size
-                    and self.find(job, pool, size, relaxed=relaxed, tree=self.empty) is not None
-                    for pool in job.pools
-                )
+        usable = self.empty.usable(pool)
+        for size in reversed(sizes):
+            if size <= usable and (
+                anywhere or self.find(job, pool, size, relaxed=relaxed, tree=self.empty) is not None
             ):
                 return size
         return 0
