@@ -14,6 +14,7 @@ from bough.policies.drf import Drf
 from bough.policies.edf import Edf
 from bough.policies.fair import Fair
 from bough.policies.fifo import Fifo
+from bough.policies.gai import Gai
 from bough.policies.gandiva import Gandiva
 from bough.policies.greedy import Greedy
 from bough.policies.hived import Hived
@@ -81,6 +82,12 @@ class TestFifoPassingOver(PolicyContract):
     policies = (Fifo(skip=True),)
     at_wish = True
     passes_over = True
+
+
+class TestGai(PolicyContract):
+    policies = (Gai(), Gai(promote_seconds=1.0, size_seconds=-600.0))
+    passes_over = True
+    drifts = True
 
 
 class TestGandiva(PolicyContract):

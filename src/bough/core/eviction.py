@@ -35,7 +35,7 @@ def make_place(trial: Settlement, row: int, want: int) -> bool:
         return False
     spec = job.spec
     request = Request(
-        pool=pool, size=want, wish=spec.topology, cpus=spec.cpus, memory=spec.memory,
+        pool=pool, size=want, wish=job.where(), cpus=spec.cpus, memory=spec.memory,
         roles=tuple(asks(spec, want)) if spec.roles else (),
     )  # fmt: skip
     victims = [victim(trial, table.items[i], i) for i in rows.values()]

@@ -54,6 +54,7 @@ class Job:
         "begins", "clock", "ends_as", "epoch", "failures", "had", "held", "held_by_user", "id",
         "in_place", "leaves", "leaving", "lost_by", "lost_to", "place", "plain", "pools", "recent",
         "recent_at", "seats", "serial", "spec", "state", "step", "told_at", "trouble", "waits_for",
+        "within",
     )  # fmt: skip
 
     def __init__(self, id: str, serial: int, spec: JobSpec) -> None:
@@ -99,10 +100,26 @@ class Job:
     def ask(self, spec: JobSpec) -> None:
         """Take over what is asked."""
         self.spec = spec
+        #: The level of the tree that the policy wants its place to lie within.
+        self.within = ""
         #: Asks for devices alone: no roles, CPUs, memory or topology wish.
         self.plain = not (spec.roles or spec.cpus or spec.memory or spec.topology != ANYWHERE)
         #: Can change its size without ending its processes.
         self.in_place = spec.resize_in_place and not spec.roles
+
+    def stay_within(self, level: str) -> None:
+        """Let its next place lie inside one domain of this level; empty: anywhere."""
+        if level != self.within:
+            self.ask(self.spec)
+            self.within = level
+            self.plain = self.plain and not level
+
+    def where(self) -> Wish:
+        """What is asked of its place: by its user, else by the policy."""
+        wish = self.spec.topology
+        if not self.within or wish.mode != "prefer":
+            return wish
+        return Wish(mode="require", level=self.within)
 
     def lean(self) -> Job:
         """The same without its wishes for CPUs and memory; itself if it has none."""

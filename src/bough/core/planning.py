@@ -12,10 +12,12 @@ from bough.core import share
 from bough.core.dominance import taken_with_a_device
 from bough.core.drawing import power_view
 from bough.core.jobs import Job, Jobs
+from bough.core.links import links_view
 from bough.core.model import INFINITY
 from bough.core.policy import NOTHING, Bools, Floats, Ints, Plan, Policy, QueueShare, View
-from bough.core.reason import BUDGET, NUMBER, POLICY
+from bough.core.reason import BUDGET
 from bough.core.recent import ran_on
+from bough.core.remarks import BadPlan, note, note_reasons
 from bough.core.state import CLS, HI, LO, MIN, MUST, POOL, READY, WISH, State
 from bough.core.tenancy import share_pool
 
@@ -46,10 +48,6 @@ Part = tuple[Ints | None, int]
 #: So few rows are read faster one by one.
 FEW = 8
 NOBODY: Ints = np.zeros(0, np.int64)
-
-
-class BadPlan(ValueError):
-    """The policy broke its contract."""
 
 
 def expire_locks(state: State) -> None:
@@ -145,6 +143,7 @@ def ask(
         () if state.queues.trivial else shares(state, devices), history(state, policy),
         takes=taken_with_a_device(state, rows) if policy.weighs else NOTHING,
         power=power_view(state, rows, int(jobs.pool[0])) if policy.meters else None,
+        links=links_view(state, rows, int(jobs.pool[0])) if policy.surveys else None,
     )  # fmt: skip
     answer = policy.plan(view)
     if not isinstance(answer, Plan):
@@ -161,12 +160,7 @@ def ask(
         result.orders.append((order, wished, devices, answer.skip))
     if answer.wake_at < result.wake_at:
         result.wake_at = answer.wake_at
-    if answer.reasons:
-        note_reasons(result, answer, rows, jobs)
-    if answer.clocks is not None:
-        note_clocks(result, answer.clocks, rows, jobs)
-    if answer.rank is not None:
-        note_ranks(state, result, answer.rank, rows, jobs)
+    note(state, result, answer, rows, jobs)
     return sizes, check(state, sizes, jobs, devices)
 
 
@@ -180,36 +174,6 @@ def check_order(wished: Ints, order: Ints, jobs: Jobs) -> None:
         raise BadPlan(f"an order with rows that are not among the {jobs.n} jobs")
     if len(order) > 1 and int(np.bincount(order).max()) > 1:
         raise BadPlan("an order that names a job twice")
-
-
-def note_reasons(result: Draft, plan: Plan, rows: Ints | None, jobs: Jobs) -> None:
-    """What the policy says of jobs that it lets wait."""
-    for row, code in plan.reasons.items():
-        if not 0 <= row < jobs.n:
-            raise BadPlan(f"a reason for row {row} of {jobs.n} jobs")
-        result.causes[row if rows is None else int(rows[row])] = NUMBER.get(code, POLICY)
-
-
-def note_clocks(result: Draft, clocks: Floats, rows: Ints | None, jobs: Jobs) -> None:
-    """The clocks that the policy gives to these rows."""
-    if len(clocks) != jobs.n:
-        raise BadPlan(f"{len(clocks)} clocks for {jobs.n} jobs")
-    if not ((clocks > 0) & (clocks <= 1)).all():
-        raise BadPlan("a clock that is not above 0 and at most 1")
-    for i, clock in enumerate(clocks.tolist()):
-        row = i if rows is None else int(rows[i])
-        result.clocks.pop(row, None)
-        if clock != 1.0:
-            result.clocks[row] = clock
-
-
-def note_ranks(state: State, result: Draft, rank: Ints, rows: Ints | None, jobs: Jobs) -> None:
-    """Whose places the policy lets others take."""
-    if len(rank) != jobs.n:
-        raise BadPlan(f"{len(rank)} ranks for {jobs.n} jobs")
-    if result.ranks is None:
-        result.ranks = state.table.priority.copy()
-    result.ranks[slice(None) if rows is None else rows] = rank
 
 
 def attainable(state: State, jobs: Jobs, devices: int) -> Jobs:

@@ -23,6 +23,8 @@
     set them lets devices go as fast as they do. While a budget is used up no policy is asked.
 12. A row that finds no place takes it from rows of lower priority; where ``Plan.rank`` is given,
    from rows of lower rank instead. Those are seated anew where there is room.
+13. ``Plan.within`` keeps a row's next place inside one domain of a level of ``View.links``, which
+   is made for a policy that ``surveys``. A place it has stays as it is.
 """
 
 from __future__ import annotations
@@ -82,6 +84,20 @@ class QueueShare:
     weight: float
     #: Devices it gets back on demand, besides those of queues below it.
     guarantee: int = 0
+
+
+@dataclass(slots=True, frozen=True)
+class Links:
+    """The levels of the tree that a place may span, from the bottom up, and what jobs exchange."""
+
+    names: tuple[str, ...]
+    #: Bytes per second between devices of a domain of each level (infinite: not told), and the
+    #: devices of its largest domain.
+    bandwidth: Floats
+    most: Ints
+    #: Of each row: bytes exchanged in a step (0: not known), seconds of a step on one device.
+    bytes: Floats
+    seconds: Floats
 
 
 @dataclass(slots=True, frozen=True)
@@ -148,6 +164,9 @@ class View:
     takes: Floats = field(default_factory=lambda: NOTHING)
     #: Power, clocks and budgets; only for policies that say that they meter.
     power: PowerView | None = None
+    #: What lies between devices, and what jobs send over it; None unless the policy says that it
+    #: surveys.
+    links: Links | None = None
     #: Only when ``admit`` is asked: who asks. The rows are then all jobs of that kind of device,
     #: also those that may not run yet, and ``devices`` all devices of it.
     newcomer: Newcomer | None = None
@@ -169,6 +188,9 @@ class Plan:
     wake_at: float = INFINITY
     #: When given: for each row, who may take its place (those of a higher rank) if it is needed.
     rank: Ints | None = None
+    #: When given: for each row, the highest level (an index into ``Links.names``) that its next
+    #: place may span; -1: any.
+    within: Ints | None = None
     #: A word for jobs the policy deliberately leaves waiting: row -> reason code.
     reasons: dict[int, str] = field(default_factory=dict)
 
@@ -210,6 +232,9 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: Smaller jobs are moved where a size that was planned finds no place: sizes that are powers of
     #: two, on nodes that have as many, then always find one.
     moves: ClassVar[bool] = False
+    #: Looks at what lies between devices: ``View.links``.
+    surveys: ClassVar[bool] = False
+
     #: Looks at CPUs and memory too: ``View.takes``.
     weighs: ClassVar[bool] = False
     #: Decides by what jobs draw: ``View.power``.

@@ -26,10 +26,11 @@ from bough.core.decisions import reason_for
 from bough.core.drawing import drawn
 from bough.core.ending import release_dependents, stop_for_good
 from bough.core.meter import Meter
-from bough.core.planning import BadPlan, draft, expire_locks
+from bough.core.planning import draft, expire_locks
 from bough.core.policy import Ints, Policy
 from bough.core.queues import QueueTree
 from bough.core.reason import Reason, explain
+from bough.core.remarks import BadPlan
 from bough.core.remedy import cheapest
 from bough.core.repack import repack
 from bough.core.retries import end_waits, next_try

@@ -346,11 +346,11 @@ class State:
         if job.plain and not relaxed:
             found = topology.find(pool, size, near=near)
         elif spec.roles:
-            gang = topology.find_gang(pool, asks(spec, size), wish=spec.topology, relaxed=relaxed)
+            gang = topology.find_gang(pool, asks(spec, size), wish=job.where(), relaxed=relaxed)
             return None if gang is None else (gang.slots, gang.workers)
         else:
             found = topology.find(
-                pool, size, wish=spec.topology, cpus=spec.cpus, memory=spec.memory, near=near,
+                pool, size, wish=job.where(), cpus=spec.cpus, memory=spec.memory, near=near,
                 relaxed=relaxed,
             )  # fmt: skip
         return None if found is None else (found, ())

@@ -25,6 +25,7 @@ _BUILTIN: Final[dict[str, str]] = {
     "elasticflow": "ElasticFlow",
     "fair": "Fair",
     "fifo": "Fifo",
+    "gai": "Gai",
     "gandiva": "Gandiva",
     "gavel": "Gavel",
     "greedy": "Greedy",
