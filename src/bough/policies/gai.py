@@ -37,17 +37,19 @@ class Gai(Policy, frozen=True):
 
     surveys = True
 
-    #: Seconds of waiting that a doubled weight is worth, a deadline without any slack left, and a
-    #: halved size.
+    #: Seconds of waiting that a doubled weight is worth.
     weight_seconds: float = HOUR
+    #: Seconds of waiting that a deadline without any slack left is worth.
     deadline_seconds: float = HOUR
+    #: Seconds of waiting that a halved size is worth.
     size_seconds: float = 600.0
     #: How long a step may wait for the network, in times of what it computes.
     board: float = 1.0
     #: A job grows when it has not changed for so long.
     promote_seconds: float = 300.0
-    #: What a restart and a resize are believed to cost each device.
+    #: What a restart is believed to cost each device.
     restart_seconds: float = 60.0
+    #: What a change of size is believed to cost each device.
     resize_seconds: float = 5.0
 
     def __post_init__(self) -> None:
