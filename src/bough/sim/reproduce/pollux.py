@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from bough.core.cluster import parse_short
+from bough.core.speedup import Curve
 from bough.sim.engine import Engine, simulate
 from bough.sim.formats.pollux_profile import Floats, Profile
 from bough.sim.options import Options, Tools
@@ -72,7 +73,7 @@ def with_their_places(trace: Trace, folder: Path) -> RunRecord:
     models = {job.spec.model for job in trace.jobs}
     profiles = {model: Profile.read(folder / model) for model in models}
 
-    def rate(job: Running) -> float:
+    def rate(job: Running, _: Curve) -> float:
         spec = job.job.spec
         digits = [len(devices) for _, devices in job.place]
         return job.work / whole_seconds(profiles[spec.model], digits, spec.batch)
