@@ -15,8 +15,8 @@ from bough.policies import builtin, find
 CONTENT = [name for name in builtin() if find(name).content_with]
 
 
-def test_the_policies_that_say_with_what_jobs_are_content() -> None:
-    assert set(CONTENT) == {
+def test_simple_policies_say_with_what_jobs_are_content() -> None:
+    assert set(CONTENT) >= {
         "fifo", "backfill", "srtf", "srsf", "las", "max_min", "greedy", "fair",
     }  # fmt: skip
 
