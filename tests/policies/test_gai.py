@@ -176,3 +176,12 @@ def test_knobs_are_checked(knobs: str) -> None:
 
 def test_nothing_to_wait_for() -> None:
     assert as_plan(Gai().plan(make_view(8, [Row(sizes=UP_TO_8, size=8)]))).wake_at == INFINITY
+
+
+def test_among_very_many_the_cheapest_still_yield() -> None:
+    """Two hundred that would have to stop, and one that can shrink."""
+    rows = [Row(sizes=(4,), size=4)] * 200 + [Row(sizes=(4, 8), size=8)]
+    view, held = make_view(808, rows), np.array([4] * 200 + [8])
+    assert list(yielding(view, np.arange(201), held, 4, (60.0, 5.0))) == [(200, 4)]
+    freed = yielding(view, np.arange(201), held, 300, (60.0, 5.0))
+    assert sum(int(held[row]) - kept for row, kept in freed) >= 300

@@ -33,7 +33,7 @@ def asks(
 
 class TestPrices:
     def test_rise_exponentially_with_what_is_sold(self) -> None:
-        market = Market(4, np.array([60.0]), 0.25, 4.0)
+        market = Market(4, 0.25, 4.0)
         market.sold[:3] = [0, 2, 4]
         assert market.prices()[:3].tolist() == pytest.approx([0.25, 1.0, 4.0])
 
@@ -53,7 +53,7 @@ class TestPrices:
 class TestSchedules:
     def test_what_scales_is_done_at_once(self) -> None:
         """It costs the same however fast it goes, so the worth of being early decides."""
-        offer = Market(4, np.array([600.0]), 0.1, 1.0).best(asks(200.0, 600.0))
+        offer = Market(4, 0.1, 1.0).best(asks(200.0, 600.0))
         assert offer is not None
         assert offer.sizes[0] == 4
         assert offer.cost == pytest.approx(0.1 * 200.0)
@@ -61,19 +61,19 @@ class TestSchedules:
     def test_what_scales_badly_takes_its_time(self) -> None:
         """Twice as fast costs more than it is worth to be done a little earlier."""
         slow = asks(500.0, 6000.0, levels=CONCAVE, worth=100.0, steep=1.0)
-        offer = Market(4, np.array([6000.0]), 0.5, 1.0).best(slow)
+        offer = Market(4, 0.5, 1.0).best(slow)
         assert offer is not None
         assert set(offer.sizes[:5].tolist()) == {1}
 
     def test_cheap_slots_are_used_first(self) -> None:
-        market = Market(4, np.array([300.0]), 0.1, 10.0)
+        market = Market(4, 0.1, 10.0)
         market.sold[0] = 3
         offer = market.best(asks(60.0, 300.0, steep=0.0, worth=1e3))
         assert offer is not None
         assert offer.sizes[0] == 0
 
     def test_nothing_is_sold_twice(self) -> None:
-        market = Market(4, np.array([100.0]), 0.1, 1.0)
+        market = Market(4, 0.1, 1.0)
         due = asks(350.0, 100.0)
         for _ in range(2):
             offer = market.best(due)
@@ -83,7 +83,7 @@ class TestSchedules:
         assert market.best(due) is None
 
     def test_a_deadline_that_cannot_be_kept(self) -> None:
-        assert Market(4, np.array([10.0]), 0.1, 1.0).best(asks(41.0, 10.0)) is None
+        assert Market(4, 0.1, 1.0).best(asks(41.0, 10.0)) is None
 
     def test_steps_below_the_envelope_are_left_out(self) -> None:
         sizes, speeds = envelope(Levels((0, 1, 2, 4), (0.0, 1.0, 1.1, 3.0)))
@@ -100,7 +100,7 @@ class TestSchedules:
         self, sold: list[int], levels: Levels, work: int
     ) -> None:
         """Against every choice of sizes in three slots; the work is done in any case."""
-        market = Market(4, np.array([200.0]), 0.1, 3.0)
+        market = Market(4, 0.1, 3.0)
         market.sold[:3] = sold
         due = float(market.ends[2])
         need = Asks(levels, float(work), due, 1e6, 0.0, due, 0.0)

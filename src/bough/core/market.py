@@ -17,11 +17,11 @@ from bough.core.filling import Levels
 from bough.core.model import INFINITY
 from bough.core.policy import Floats, Ints
 
-#: The first slot, and by how much each is longer than the one before: what is far off is redrawn
-#: before it comes.
+#: The first slot, and by how much each is longer than the one before: what is far off is planned
+#: anew before it comes.
 FIRST_SECONDS = 60.0
-GROWTH = 1.15
-SLOTS = 44
+GROWTH = 1.12
+SLOTS = 60
 #: So many ends, evenly spread, are tried for each job.
 ENDS = 16
 
@@ -73,10 +73,10 @@ class Offer:
 class Market:
     """The slots ahead and what is sold of them."""
 
-    def __init__(self, devices: int, dues: Floats, lowest: float, highest: float) -> None:
+    def __init__(self, devices: int, lowest: float, highest: float) -> None:
         grid = FIRST_SECONDS * (GROWTH ** np.arange(1, SLOTS + 1) - 1.0) / (GROWTH - 1.0)
-        #: When each slot ends, from now: each deadline ends one.
-        self.ends: Floats = np.unique(np.concatenate([grid, dues[(dues > 0) & np.isfinite(dues)]]))
+        #: When each slot ends, from now.
+        self.ends: Floats = grid.astype(np.float64)
         self.seconds: Floats = np.diff(self.ends, prepend=0.0)
         self.devices = devices
         self.sold: Floats = np.zeros(len(self.ends))
@@ -93,13 +93,16 @@ class Market:
         devices, speeds = envelope(asks.levels)
         more, faster = np.diff(devices), np.diff(speeds)
         room = devices[1:] <= (self.devices - self.sold)[:, None] + 1e-6
-        room &= (self.ends <= asks.due + 1e-9)[:, None]
+        # A deadline within a slot leaves the part before it.
+        ends = np.minimum(self.ends, asks.due)
+        seconds = np.maximum(ends - (self.ends - self.seconds), 0.0)
+        room &= (seconds > 0)[:, None]
         ratio = self.prices()[:, None] * (more / faster)
         order = np.argsort(np.where(room, ratio, np.inf), axis=None, kind="stable")
         order = order[: int(room.sum())]
         slot = order // len(more)
-        work = (self.seconds[:, None] * faster).ravel()[order]
-        cost = (ratio * self.seconds[:, None] * faster).ravel()[order]
+        work = (seconds[:, None] * faster).ravel()[order]
+        cost = (ratio * seconds[:, None] * faster).ravel()[order]
         last = int(slot.max(initial=-1))
         best: tuple[float, int, int, float] | None = None
         for end in np.unique(np.linspace(0, last, min(ENDS, last + 1)).astype(int)).tolist():
@@ -110,7 +113,7 @@ class Market:
             k = int((done < asks.work * (1.0 - 1e-9)).sum())
             spare = min(max((done[k] - asks.work) / max(work[k], 1e-300), 0.0), 1.0)
             paid = float((cost[:k] * among[:k]).sum() + cost[k] * (1.0 - spare))
-            payoff = float(asks.worth_at(self.ends[end : end + 1])[0]) - paid
+            payoff = float(asks.worth_at(ends[end : end + 1])[0]) - paid
             if best is None or payoff > best[0] + 1e-9 * abs(best[0]):
                 best = payoff, end, k, float(spare)
         if best is None:
@@ -121,7 +124,8 @@ class Market:
         np.add.at(sizes, taken // len(more), more[taken % len(more)])
         used = sizes.astype(np.float64)
         used[slot[k]] -= spare * more[order[k] % len(more)]
-        worth = float(asks.worth_at(self.ends[end : end + 1])[0])
+        used *= seconds / self.seconds
+        worth = float(asks.worth_at(ends[end : end + 1])[0])
         return Offer(sizes, used, worth, worth - payoff)
 
     def sell(self, offer: Offer) -> None:

@@ -53,7 +53,7 @@ class Oasis(Policy, frozen=True):
         if not verdict.accepted:
             return verdict
         rows = kept(view).rows
-        market = self._market(view, rows, job.weight, asks.deadline)
+        market = self._market(view, rows, job.weight)
         self._sold(view, market, rows)
         levels = useful_levels(view.classes)[asks.cls]
         offer = market.best(self._asks(view.now, levels, asks.left, asks.left, asks.deadline,
@@ -94,14 +94,11 @@ class Oasis(Policy, frozen=True):
         wake_at = min(plans.wake_at(view.now, granted), view.now + change)
         return Plan(granted, wake_at=wake_at)
 
-    def _market(
-        self, view: View, rows: Ints, weight: float | None = None, deadline: float = INFINITY
-    ) -> Market:
-        """All slots ahead, nothing sold yet."""
-        weights = [*view.jobs.weight[rows].tolist(), *([] if weight is None else [weight])]
-        dues = np.append(view.jobs.deadline[rows], deadline) - view.now
+    def _market(self, view: View, rows: Ints, *more: float) -> Market:
+        """All slots ahead, nothing sold yet; `more` are weights besides those of the rows."""
+        weights = [*view.jobs.weight[rows].tolist(), *more]
         lowest = self.idle_price * min(weights, default=1.0)
-        return Market(view.devices, dues, lowest, max(weights, default=1.0))
+        return Market(view.devices, lowest, max(weights, default=1.0))
 
     def _sold(self, view: View, market: Market, rows: Ints) -> dict[int, Offer]:
         """The schedules of all that were taken on, first come, first served."""
