@@ -11,7 +11,7 @@ import numpy as np
 from bough.core import share
 from bough.core.dominance import taken_with_a_device
 from bough.core.drawing import power_view
-from bough.core.jobs import Job, Jobs
+from bough.core.jobs import Job, Jobs, Slots
 from bough.core.links import links_view
 from bough.core.model import INFINITY
 from bough.core.policy import NOTHING, Bools, Floats, Ints, Plan, Policy, QueueShare, View
@@ -19,6 +19,7 @@ from bough.core.reason import BUDGET
 from bough.core.recent import ran_on
 from bough.core.remarks import BadPlan, note, note_reasons
 from bough.core.state import CLS, HI, LO, MIN, MUST, POOL, READY, WISH, State
+from bough.core.survey import survey
 from bough.core.tenancy import share_pool
 
 
@@ -36,6 +37,8 @@ class Draft:
     wake_at: float = INFINITY
     #: row -> the part of its full clock, where that is not all of it.
     clocks: dict[int, float] = field(default_factory=dict)
+    #: row -> where it is to go if it starts or grows, where the policy says so.
+    places: dict[int, Slots] = field(default_factory=dict)
     #: row -> cause, where the policy or a quota says why a job waits.
     causes: dict[int, int] = field(default_factory=dict)
     #: Whose place may be taken by whom, where the policy says so; else priorities decide.
@@ -144,6 +147,7 @@ def ask(
         takes=taken_with_a_device(state, rows) if policy.weighs else NOTHING,
         power=power_view(state, rows, int(jobs.pool[0])) if policy.meters else None,
         links=links_view(state, rows, int(jobs.pool[0])) if policy.surveys else None,
+        ground=survey(state, rows, int(jobs.pool[0])) if policy.places else None,
     )  # fmt: skip
     answer = policy.plan(view)
     if not isinstance(answer, Plan):

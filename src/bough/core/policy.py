@@ -21,9 +21,11 @@
 11. Nothing is computed for ``View.history``, ``takes`` and ``power`` unless a policy says that it
     ``learns``, ``weighs`` or ``meters``. Clocks (``Plan.clocks``) are wishes: a body that may not
     set them lets devices go as fast as they do. While a budget is used up no policy is asked.
-12. A row that finds no place takes it from rows of lower priority; where ``Plan.rank`` is given,
+12. Where jobs go is the tree's to say. A policy that ``places`` sees its nodes (``View.ground``)
+   and may name devices (``Plan.places``): a preference, for who starts or grows.
+13. A row that finds no place takes it from rows of lower priority; where ``Plan.rank`` is given,
    from rows of lower rank instead. Those are seated anew where there is room.
-13. ``Plan.within`` keeps a row's next place inside one domain of a level of ``View.links``, which
+14. ``Plan.within`` keeps a row's next place inside one domain of a level of ``View.links``, which
    is made for a policy that ``surveys``. A place it has stays as it is.
 """
 
@@ -36,7 +38,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from bough.core.jobs import Jobs
+from bough.core.ground import Ground
+from bough.core.jobs import Jobs, Slots
 from bough.core.model import INFINITY, JobSpec
 from bough.core.reason import Facts, Reason
 from bough.core.series import Series
@@ -167,6 +170,8 @@ class View:
     #: What lies between devices, and what jobs send over it; None unless the policy says that it
     #: surveys.
     links: Links | None = None
+    #: The nodes and who is on them; only for policies that say where jobs go.
+    ground: Ground | None = None
     #: Only when ``admit`` is asked: who asks. The rows are then all jobs of that kind of device,
     #: also those that may not run yet, and ``devices`` all devices of it.
     newcomer: Newcomer | None = None
@@ -186,6 +191,9 @@ class Plan:
     clocks: Floats | None = None
     #: When time alone would change this plan.
     wake_at: float = INFINITY
+    #: row -> all devices it is to hold if it starts or grows. What cannot be had so, or is not of
+    #: its size, is placed as ever.
+    places: dict[int, Slots] = field(default_factory=dict)
     #: When given: for each row, who may take its place (those of a higher rank) if it is needed.
     rank: Ints | None = None
     #: When given: for each row, the highest level (an index into ``Links.names``) that its next
@@ -239,6 +247,8 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     weighs: ClassVar[bool] = False
     #: Decides by what jobs draw: ``View.power``.
     meters: ClassVar[bool] = False
+    #: Says where jobs go: ``View.ground`` and ``Plan.places``.
+    places: ClassVar[bool] = False
 
     def remembers(self) -> float:
         """The half-life in seconds of what it is told in View.ran_on; 0: it does not ask."""

@@ -23,6 +23,8 @@ def note(state: State, result: Draft, plan: Plan, rows: Ints | None, jobs: Jobs)
     """All of it, if it is sound; `rows` are those of the table that the plan is about."""
     if plan.reasons:
         note_reasons(result, plan, rows, jobs)
+    if plan.places:
+        note_places(result, plan, rows, jobs)
     if plan.clocks is not None:
         note_clocks(result, plan.clocks, rows, jobs)
     if plan.rank is not None:
@@ -37,6 +39,14 @@ def note_reasons(result: Draft, plan: Plan, rows: Ints | None, jobs: Jobs) -> No
         if not 0 <= row < jobs.n:
             raise BadPlan(f"a reason for row {row} of {jobs.n} jobs")
         result.causes[row if rows is None else int(rows[row])] = NUMBER.get(code, POLICY)
+
+
+def note_places(result: Draft, plan: Plan, rows: Ints | None, jobs: Jobs) -> None:
+    """Where the policy would have jobs go."""
+    for row, place in plan.places.items():
+        if not 0 <= row < jobs.n:
+            raise BadPlan(f"a place for row {row} of {jobs.n} jobs")
+        result.places[row if rows is None else int(rows[row])] = tuple(sorted(place))
 
 
 def note_clocks(result: Draft, clocks: Floats, rows: Ints | None, jobs: Jobs) -> None:

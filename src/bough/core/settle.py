@@ -15,6 +15,7 @@ from bough.core.planning import Draft
 from bough.core.policy import Ints
 from bough.core.reason import FRAGMENTATION, NONE, PARKED, PREEMPTED
 from bough.core.state import CLS, LO, POOL, SINCE, SIZE, State
+from bough.core.survey import as_wished
 
 _BIG = 1 << 60
 
@@ -38,6 +39,7 @@ class Settlement:
         #: Smallest plain size that found no place, by pool and compactness: larger need not try.
         self.limit: dict[tuple[int, bool], int] = {}
         self.ranks: Ints | None = None  #: As in the draft.
+        self.places: dict[int, Slots] = {}  #: As in the draft.
         #: When a job waiting for locality will accept less of it.
         self.wake_at = float("inf")
 
@@ -156,6 +158,10 @@ class Settlement:
     ) -> tuple[Slots, Seats] | None:
         """Ask the tree; a job that waited long accepts to be scattered."""
         state, spec = self.state, job.spec
+        if row in self.places:
+            wished = as_wished(state, job, self.places[row], size, near)
+            if wished is not None:
+                return wished
         found = state.find(job, pool, size, near)
         if found is not None or spec.topology.mode != "prefer" or (size == 1 and not near):
             return found
@@ -170,7 +176,7 @@ class Settlement:
     def apply(self, draft: Draft) -> bool:
         """Carry the draft out on the tree; False when sizes given to some could not be placed."""
         want = draft.want
-        self.ranks = draft.ranks
+        self.ranks, self.places = draft.ranks, draft.places
         if not draft.changes and not draft.moved:
             return True
         grow: list[tuple[int, int]] = []

@@ -38,6 +38,7 @@ _BUILTIN: Final[dict[str, str]] = {
     "optimus": "Optimus",
     "pollux": "Pollux",
     "powerflow": "PowerFlow",
+    "proteus": "Proteus",
     "qssf": "Qssf",
     "shockwave": "Shockwave",
     "sia": "Sia",
@@ -45,6 +46,7 @@ _BUILTIN: Final[dict[str, str]] = {
     "srtf": "Srtf",
     "themis": "Themis",
     "tiresias": "Tiresias",
+    "topology_aware": "TopologyAware",
 }
 
 

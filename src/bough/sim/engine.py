@@ -261,7 +261,7 @@ class Engine:
         cost = self.options.start_seconds + self.world.carry_seconds(job, command.place)
         if record.begin != record.begin:
             record.begin = now
-        job.epoch, job.clock = command.epoch, 1.0
+        self.world.seat(job, command)
         self.waits.stop(command.id, record, now)
         if self.options.straggler_share:
             faults.draw_straggler(self.world, job)

@@ -83,11 +83,9 @@ def lose(world: World, job: Running, now: float) -> None:
 
 def keeps_state(world: World, job: Running) -> bool:
     """Whether what it lost was only taken away, and a device on a reserved node has its state."""
-    lost = [name for name, _ in job.place if name in world.broken]
-    return all(name in world.evicted for name in lost) and any(
-        world.nodes[name].terms.tier == "reserved"
-        for name, _ in job.place
-        if name not in world.broken
+    on = {name for name, _ in job.place} | job.sits
+    return not any(name in world.broken - world.evicted for name in on) and any(
+        world.nodes[name].terms.tier == "reserved" for name in on if name not in world.broken
     )
 
 

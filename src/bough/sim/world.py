@@ -9,7 +9,7 @@ import numpy as np
 
 from bough.core.cluster import Cluster
 from bough.core.known_models import state_bytes
-from bough.core.model import INFINITY, Place
+from bough.core.model import INFINITY, Place, Start
 from bough.core.speedup import Curve, SpeedBook
 from bough.core.topology import Topology
 from bough.errors import InputError
@@ -27,8 +27,8 @@ class Running:
 
     __slots__ = (
         "at", "at_risk", "believed", "clock", "crash_at", "curve", "done", "epoch", "job", "place",
-        "price", "rate", "ready", "record", "saved", "saved_at", "shrinks_to", "size", "slow",
-        "version", "was_on", "watts", "work",
+        "price", "rate", "ready", "record", "saved", "saved_at", "shrinks_to", "sits", "size",
+        "slow", "version", "was_on", "watts", "work",
     )  # fmt: skip
 
     def __init__(self, job: TraceJob, record: JobRecord, curve: Curve, work: float) -> None:
@@ -59,6 +59,8 @@ class Running:
         self.clock = 1.0
         #: Nodes of its last place, which have its state.
         self.was_on: frozenset[str] = frozenset()
+        #: Nodes on which workers of a gang sit, those without devices too.
+        self.sits: frozenset[str] = frozenset()
         self.watts = self.price = 0.0
         #: Counts changes of rate; older finishes on the heap are void.
         self.version = 0
@@ -105,6 +107,11 @@ class World:
         self.node_devices = {n.name: n.devices for n in cluster.nodes}
         self.widest = max(self.node_devices.values(), default=1)
         self.jobs_on: dict[str, dict[str, int]] = {n.name: {} for n in cluster.nodes}
+
+    def seat(self, job: Running, command: Start) -> None:
+        """A new epoch begins, at full clock."""
+        job.epoch, job.clock = command.epoch, 1.0
+        job.sits = frozenset(node for _, node, _ in command.seats)
 
     def carry_seconds(self, job: Running, place: Place) -> float:
         """How long its state is on its way to where it starts, over the slowest link there."""
