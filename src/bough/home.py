@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 #: Of the daemon that root runs for all users of a machine.
@@ -65,6 +63,9 @@ def socket_path(home: Path) -> Path:
     path = home / "bough.sock"
     if len(os.fsencode(path)) <= SOCKET_BYTES_MAX:
         return path
+    import hashlib
+    import tempfile
+
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     room = Path(runtime) if runtime else Path(tempfile.gettempdir()) / f"bough-{os.getuid()}"
     room.mkdir(mode=0o700, parents=True, exist_ok=True)

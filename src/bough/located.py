@@ -14,8 +14,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import yaml
-
 from bough.core.units import SHOWN_MAX, shown
 from bough.errors import InputError, nearest
 
@@ -31,8 +29,6 @@ HINT_MAX: Final = 400
 LABEL: Final = f"one line of 1 to {LABEL_MAX} printable characters"
 COUNT_MAX: Final = 1_000_000_000
 
-#: libyaml if PyYAML was built with it: ten times faster, same answers.
-LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 NULLS: Final = {"", "~", "null", "Null", "NULL"}
 FLAGS: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _UNREADABLE: Final = re.compile(
@@ -95,9 +91,13 @@ def parse_documents(text: str, file: str | None = None) -> list[Field]:
         raise InputError(f"has the unreadable character {bad[0]!r}", file=file, line=line)
     if text.lstrip()[:1] in ("{", "["):
         text = _ESCAPED_PAIR.sub(_joined, text)
+    import yaml  # a command whose options are its job needs none, and is there sooner
+
+    # libyaml if PyYAML was built with it: ten times faster, same answers.
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     builder = _Builder(file)
     try:
-        for event in yaml.parse(text, Loader=LOADER):
+        for event in yaml.parse(text, Loader=loader):
             builder.take(event)
     except yaml.YAMLError as error:
         raise _unparsed(error, text, file) from None
@@ -272,17 +272,18 @@ class _Builder:
         line = event.start_mark.line + 1
         if getattr(event, "tag", None) is not None:
             raise self.error(f"the tag {shown(event.tag)} means nothing here", line)
-        if isinstance(event, yaml.DocumentStartEvent):
+        kind = type(event).__name__
+        if kind == "DocumentStartEvent":
             self.anchors.clear()
-        elif isinstance(event, yaml.ScalarEvent):
+        elif kind == "ScalarEvent":
             self.close(Node(line, event.value, plain=event.implicit[0]), event.anchor, line)
-        elif isinstance(event, yaml.AliasEvent):
+        elif kind == "AliasEvent":
             self.alias(event.anchor, line)
-        elif isinstance(event, yaml.SequenceStartEvent):
+        elif kind == "SequenceStartEvent":
             self.open.append(_Open(Node(line, []), event.anchor))
-        elif isinstance(event, yaml.MappingStartEvent):
+        elif kind == "MappingStartEvent":
             self.open.append(_Open(Node(line, {}), event.anchor))
-        elif isinstance(event, yaml.CollectionEndEvent):
+        elif kind in ("SequenceEndEvent", "MappingEndEvent"):
             done = self.open.pop()
             self.merge(done)
             self.close(done.node, done.anchor, line)
@@ -365,7 +366,7 @@ def _joined(match: re.Match[str]) -> str:
     return chr(0x10000 + ((int(match[1], 16) & 0x3FF) << 10) + (int(match[2], 16) & 0x3FF))
 
 
-def _unparsed(error: yaml.YAMLError, text: str, file: str | None) -> InputError:
+def _unparsed(error: Exception, text: str, file: str | None) -> InputError:
     """Why the parser gave up, in its words or clearer ones."""
     mark = getattr(error, "problem_mark", None)
     problem = str(getattr(error, "problem", None) or error).splitlines()[0]
