@@ -33,6 +33,16 @@ def next_turn(now: float, seconds: float) -> float:
     return (turn(now, seconds) + 1) * seconds
 
 
+def turn_after(jobs: Jobs, sizes: npt.NDArray[np.int64], now: float, seconds: float) -> float:
+    """When the next turn begins; never, where nobody has or gets anything that could change hands.
+
+    A queue may be all waiting, with its budget spent: time alone gives it no room.
+    """
+    if not sizes.any() and not jobs.size.any():
+        return math.inf
+    return next_turn(now, seconds)
+
+
 def begins(now: float, seconds: float, slack_seconds: float) -> bool:
     """Whether this moment is at the beginning of a turn; bodies wake a little late."""
     return now - turn(now, seconds) * seconds <= slack_seconds

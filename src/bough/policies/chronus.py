@@ -8,7 +8,7 @@ from bough.core.filling import promised_rows
 from bough.core.model import INFINITY, JobSpec
 from bough.core.policy import ACCEPTED, Floats, Ints, Newcomer, Plan, Policy, Verdict, View
 from bough.core.share import fit_in_order, in_order, stable_order, wished
-from bough.core.slices import keeps_its_turn, next_turn
+from bough.core.slices import keeps_its_turn, next_turn, turn_after
 from bough.core.units import format_duration
 
 #: Part of a lease that does not count as another one: products of times are rounded.
@@ -98,7 +98,7 @@ class Chronus(Policy, frozen=True):
         service = jobs.left_or_guess() / jobs.wish_speed * jobs.wish
         order, size = in_order(view, rank, service), wished(jobs)
         granted = fit_in_order(size, view.devices, order, skip=True)
-        wake_at = next_turn(view.now, lease) if (granted == 0).any() else INFINITY
+        wake_at = turn_after(jobs, granted, view.now, lease) if (granted == 0).any() else INFINITY
         return Plan(size, order=order, wake_at=wake_at)
 
     def _needs(self, view: View, rows: Ints, begin: float) -> Ints:

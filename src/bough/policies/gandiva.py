@@ -7,7 +7,7 @@ import numpy as np
 from bough.core.model import INFINITY
 from bough.core.policy import Bools, Floats, Ints, Plan, Policy, View
 from bough.core.share import fit_in_order, in_order, peaks, water_fill
-from bough.core.slices import next_turn, turn, turns
+from bough.core.slices import turn, turn_after, turns
 
 
 class Gandiva(Policy, frozen=True):
@@ -42,7 +42,8 @@ class Gandiva(Policy, frozen=True):
         most = np.maximum(np.minimum(peaks(view.classes)[jobs.cls], jobs.hi), jobs.lo)
         sizes: Ints = water_fill(view, order=rows) if (jobs.lo < most).any() else chosen
         waits = len(rows) < jobs.n
-        return Plan(sizes, wake_at=next_turn(view.now, self.slice_seconds) if waits else INFINITY)
+        again = turn_after(jobs, sizes, view.now, self.slice_seconds)
+        return Plan(sizes, wake_at=again if waits else INFINITY)
 
     def _turns(self, view: View) -> tuple[Floats, Bools, Floats]:
         """Less goes first: this slice's beginners, then by the slice each was last served in.

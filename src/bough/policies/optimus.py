@@ -7,7 +7,7 @@ import numpy as np
 from bough.core.model import INFINITY
 from bough.core.policy import Floats, Plan, Policy, View
 from bough.core.share import marginal_fill, peaks
-from bough.core.slices import next_turn
+from bough.core.slices import turn_after
 
 
 class Optimus(Policy, frozen=True):
@@ -40,9 +40,8 @@ class Optimus(Policy, frozen=True):
         sizes = marginal_fill(view, gain=_saved(classes.speed), weights=jobs.left_or_guess())
         most = np.maximum(np.minimum(peaks(classes)[jobs.cls], jobs.hi), jobs.lo)
         wants = bool((sizes < most).any())
-        return Plan(
-            sizes, wake_at=next_turn(view.now, self.interval_seconds) if wants else INFINITY
-        )
+        again = turn_after(jobs, sizes, view.now, self.interval_seconds)
+        return Plan(sizes, wake_at=again if wants else INFINITY)
 
 
 def _saved(speed: Floats) -> Floats:

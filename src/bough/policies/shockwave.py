@@ -9,7 +9,7 @@ import numpy as np
 from bough.core.model import INFINITY
 from bough.core.policy import Floats, Ints, Plan, Policy, View
 from bough.core.share import fit_in_order, in_order, wished
-from bough.core.slices import next_turn, opens
+from bough.core.slices import opens, turn_after
 from bough.core.window import Window, share_window
 
 #: The logarithm of the greatest weight: powers of large ratios overflow.
@@ -73,7 +73,8 @@ class Shockwave(Policy, frozen=True):
         order = in_order(view, ~keeps, rounds == 0, needs_all, waits, -gain, -seconds)
         granted = fit_in_order(size, view.devices, order, skip=True)
         left_out = bool((granted == 0).any())
-        wake_at = next_turn(view.now, self.round_seconds) if left_out else INFINITY
+        again = turn_after(jobs, granted, view.now, self.round_seconds)
+        wake_at = again if left_out else INFINITY
         return Plan(size, order=order, wake_at=wake_at)
 
     def _window(self, view: View, seconds: Floats) -> tuple[Window, Ints]:

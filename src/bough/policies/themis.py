@@ -12,7 +12,7 @@ from bough.core.knapsack import knapsack_of_one, knapsack_relaxed
 from bough.core.model import INFINITY
 from bough.core.policy import Floats, Ints, Plan, Policy, View
 from bough.core.share import fill_in_order, in_order, peaks, stable_order
-from bough.core.slices import next_turn, opens
+from bough.core.slices import opens, turn_after
 
 
 class Themis(Policy, frozen=True):
@@ -63,7 +63,8 @@ class Themis(Policy, frozen=True):
         last[keeps] = last[winners] = False
         sizes = fill_in_order(view, order[stable_order(last[order])], most)
         wants = bool((sizes < peak).any())
-        wake_at = next_turn(view.now, self.lease_seconds) if wants else INFINITY
+        again = turn_after(jobs, sizes, view.now, self.lease_seconds)
+        wake_at = again if wants else INFINITY
         return Plan(sizes, wake_at=wake_at)
 
     def _auction(self, rho: Rhos, waits: Floats, rows: Ints, free: int) -> Ints:
