@@ -103,12 +103,17 @@ def test_shockwave_is_explained() -> None:
 
 @pytest.mark.data
 def test_leases_on_elasticflows_figures() -> None:
-    found = rows("leases", "elasticflow/traces/elasticVpollux_e.csv")
-    themis = [row for row in found if row.policy == "themis"]
-    assert len(themis) == 3
-    assert wrong(themis, 0.09) == []
-    by_chronus = [row.ours for row in found if row.policy == "chronus"]
-    assert by_chronus == pytest.approx([0.35], abs=0.05)
+    """Within what is measured: closest where the draw of deadlines is the figure's."""
+    found = rows("leases", "elasticflow/traces/elasticVpollux_e.csv", "elasticflow-traces")
+    ours = {(row.trace.partition("/")[2], row.policy, row.metric): row.ours for row in found}
+    assert len(ours) == 12
+    assert ours["figure 10, 100 jobs", "themis", "mean_jct_seconds"] == pytest.approx(51_243, 0.01)
+    by_themis = [row for row in found if row.policy == "themis" and "8b" not in row.trace]
+    assert wrong(by_themis, 0.125) == []
+    # The figures' order: Chronus keeps no fewer deadlines than Themis wherever both are printed.
+    for name in ("figure 6b", "figure 8b, cluster01", "figure 8b, cluster03"):
+        ratio = {policy: ours[name, policy, "deadline_ratio"] for policy in ("themis", "chronus")}
+        assert ratio["chronus"] >= ratio["themis"] - 1e-9
 
 
 @pytest.mark.data

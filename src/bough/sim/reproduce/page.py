@@ -48,7 +48,8 @@ Put the files, gzipped or not, under these names into one folder and give it wit
 | | drawn by its generator (100 jobs, λ 1500 s, deadlines × 1.5, seed 1) | \
 `elasticflow/traces/generated_fig10_100jobs_1500lam.csv` |
 | | folders `throughputs_A100`, `throughputs_T4` | `elasticflow/throughputs_A100`, … |
-| microsoft/elasticflow-traces | cluster 01 | `elasticflow-traces/cluster01.csv` |
+| microsoft/elasticflow-traces | clusters 01, 03 and 10, the 195 jobs | \
+`elasticflow-traces/cluster01.csv`, …, `elasticflow-traces/195job.csv` |
 | stanford-futuredata/gavel | `simulation_throughputs.json` | \
 `gavel/simulation_throughputs.json` |
 | | two traces of the physical cluster | `gavel/traces/physical_cluster/max_min_fairness.trace`, \
