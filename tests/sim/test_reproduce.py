@@ -104,7 +104,9 @@ def test_shockwave_is_explained() -> None:
 @pytest.mark.data
 def test_leases_on_elasticflows_figures() -> None:
     """Within what is measured: closest where the draw of deadlines is the figure's."""
-    found = rows("leases", "elasticflow/traces/elasticVpollux_e.csv", "elasticflow-traces")
+    found = rows(
+        "elasticflow-leases", "elasticflow/traces/elasticVpollux_e.csv", "elasticflow-traces"
+    )
     ours = {(row.trace.partition("/")[2], row.policy, row.metric): row.ours for row in found}
     assert len(ours) == 12
     assert ours["figure 10, 100 jobs", "themis", "mean_jct_seconds"] == pytest.approx(51_243, 0.01)

@@ -37,8 +37,8 @@ FILE_WIDTH = 200
 def command(name: str, data: Path | None, as_json: bool, markdown: bool) -> None:
     """Run a published result again and print ours beside theirs.
 
-    NAME is one of muri, muri-variants, tiresias, elasticflow, leases, gavel, shockwave,
-    pollux, or all.
+    NAME is one of muri, muri-variants, tiresias, elasticflow-leases, elasticflow, gavel,
+    shockwave, pollux, or all.
     """
     if as_json and markdown:
         raise click.UsageError("--json and --markdown exclude each other")

@@ -21,7 +21,7 @@ PEERS: Final[dict[str, str]] = {
     "muri-variants": "muri:variants",
     "tiresias": "tiresias:rows",
     "elasticflow": "elasticflow:rows",
-    "leases": "leases:rows",
+    "elasticflow-leases": "leases:rows",
     "gavel": "gavel:rows",
     "shockwave": "shockwave:rows",
     "pollux": "pollux:rows",
