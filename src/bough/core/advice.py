@@ -149,7 +149,7 @@ def admitted(bench: Bench, spec: m.JobSpec) -> float | None:
 
     def admits(reach: float) -> bool:
         asked = msgspec.structs.replace(spec, deadline=now + reach, deadline_after=None)
-        return fork.policy.admit(admission_view(fork.state, asked), asked).accepted
+        return fork.policy.admit(admission_view(fork.state, asked, fork.policy), asked).accepted
 
     low, high = 0.0, 1.0
     while not admits(high):

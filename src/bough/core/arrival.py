@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bough.core.jobs import Jobs
+from bough.core.known_models import state_bytes
 from bough.core.model import INFINITY, JobSpec
-from bough.core.policy import Newcomer, View
+from bough.core.policy import EdgeOffer, Newcomer, Policy, View
 from bough.core.state import State
 
 
@@ -21,7 +24,22 @@ def newcomer(state: State, spec: JobSpec, pool: int, at: float) -> Newcomer:
     return Newcomer(cls, left, deadline)
 
 
-def admission_view(state: State, spec: JobSpec) -> View:
+def edge_offers(state: State, spec: JobSpec) -> tuple[EdgeOffer, ...]:
+    """Pools at the edge on one device of which the job could run."""
+    topology, found = state.topology, []
+    load = state_bytes(state.speedups.trained(spec.model))
+    for pool in state.pools_for(spec) if spec.sizes()[0] == 1 else ():
+        terms = [
+            node.terms for node, p in zip(topology.nodes, topology.pools, strict=True) if p == pool
+        ]
+        if {each.tier for each in terms} == {"edge"}:
+            links = [each.link for each in terms if each.link]
+            way = load / min(links) if links else 0.0
+            found.append(EdgeOffer(topology.free(pool), state.curve_for(spec, pool).at(1), way))
+    return tuple(offer for offer in found if offer.speed > 0)
+
+
+def admission_view(state: State, spec: JobSpec, policy: Policy | None = None) -> View:
     """The jobs that are there on the kind of device it would be planned on, and the newcomer.
 
     Those that may not run yet are among them: what was promised to them is not free.
@@ -34,5 +52,7 @@ def admission_view(state: State, spec: JobSpec) -> View:
     if len(topology.kinds) > 1:
         jobs = table.rows((table.pool == pool).nonzero()[0])
     arriving = newcomer(state, spec, pool, state.now)
+    if policy is not None and policy.places and policy.scope == "cluster":
+        arriving = replace(arriving, edges=edge_offers(state, spec))
     devices = topology.usable(pool) if known else 0
     return View(state.now, devices, jobs, state.classes.table(), (devices,), newcomer=arriving)

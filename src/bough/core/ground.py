@@ -24,13 +24,14 @@ class Site:
     terms: Terms
     #: Domains above it, from the top.
     path: tuple[str, ...] = ()
+    pool: int = 0
     #: Devices that each row of the view holds there: row -> bits; -1: all others.
     held: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Ground:
-    """All nodes of one kind that take jobs."""
+    """All nodes of one kind that take jobs; of all kinds where a policy looks at all at once."""
 
     sites: list[Site]
     #: Devices of the domains within a node, the innermost first; empty: a node is all one.
@@ -40,6 +41,8 @@ class Ground:
     #: Devices of each row that keep its state (of chiefs and parameter servers); 0: none is named;
     #: -1: those need no device.
     keep: list[int] = field(default_factory=list)
+    #: Bytes that each row takes along when it moves.
+    state_bytes: list[float] = field(default_factory=list)
 
     def domain(self, site: Site) -> int:
         """Devices of the innermost domain on a node."""

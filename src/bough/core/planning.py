@@ -304,6 +304,7 @@ def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
         queues=shares(state, devices), history=history(state, policy),
         classes_on=on,
         ran_on=ran_on(table, rows, len(pools), state.memory_seconds),
+        ground=survey(state, rows, None) if policy.places else None,
     )  # fmt: skip
     answer = policy.plan(view)
     plan = answer if isinstance(answer, Plan) else Plan(sizes=answer)

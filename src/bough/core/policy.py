@@ -32,7 +32,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -103,6 +103,15 @@ class Links:
     seconds: Floats
 
 
+class EdgeOffer(NamedTuple):
+    """A pool of single devices at the edge, as it is to one who asks to be taken on."""
+
+    free: int
+    #: Believed speed on one device, and seconds that the way there takes.
+    speed: float
+    move_seconds: float
+
+
 @dataclass(slots=True, frozen=True)
 class Newcomer:
     """A job that asks to be taken on, in the numbers it would have as a row of the view."""
@@ -113,6 +122,9 @@ class Newcomer:
     left: float
     #: When it must be done; infinite: whenever.
     deadline: float
+    #: For policies of scope "cluster" that say where jobs go: each pool at the edge on one device
+    #: of which it could run.
+    edges: tuple[EdgeOffer, ...] = ()
 
 
 @dataclass(slots=True)

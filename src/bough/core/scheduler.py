@@ -199,7 +199,7 @@ class Scheduler:
         state = self.state
         if event.id in state.jobs or event.id in state.ended:
             return None
-        verdict = self.policy.admit(admission_view(state, event.spec), event.spec)
+        verdict = self.policy.admit(admission_view(state, event.spec, self.policy), event.spec)
         if not verdict.accepted:
             state.ended[event.id] = "rejected"
             state.farewells.keep(event.id, verdict.reason())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bough.core.ground import Ground, Site
 from bough.core.jobs import Job, Seats, Slots
+from bough.core.known_models import state_bytes
 from bough.core.places import minus
 from bough.core.policy import Ints
 from bough.core.search import roomy
@@ -11,13 +12,22 @@ from bough.core.seating import kept_devices, seats_on
 from bough.core.state import State, asks
 
 
-def survey(state: State, rows: Ints | None, pool: int) -> Ground:
-    """The nodes of a pool as they are now; what rows of the view hold by their number there."""
+def survey(state: State, rows: Ints | None, pool: int | None) -> Ground:
+    """The nodes of a pool (of all: None) as they are now; who holds what, by the view's rows."""
     topology, items = state.topology, state.table.items
     sites = {
-        index: Site(index, node.devices, topology.free_masks[index], node.terms, node.path)
+        index: Site(
+            index,
+            node.devices,
+            topology.free_masks[index],
+            node.terms,
+            node.path,
+            topology.pools[index],
+        )
         for index, node in enumerate(topology.nodes)
-        if topology.pools[index] == pool and topology.up[index] and not topology.drained[index]
+        if pool in (None, topology.pools[index])
+        and topology.up[index]
+        and not topology.drained[index]
     }
     seen = {row: i for i, row in enumerate(range(len(items)) if rows is None else rows.tolist())}
     places: list[Slots] = [()] * len(seen)
@@ -31,7 +41,8 @@ def survey(state: State, rows: Ints | None, pool: int) -> Ground:
                 held[at] = held.get(at, 0) | mask
     inner = tuple(sorted(topology.inner))
     keep = [kept_devices(items[row].spec) for row in seen]
-    return Ground(list(sites.values()), inner, places, keep)
+    load = [state_bytes(state.speedups.trained(items[row].spec.model)) for row in seen]
+    return Ground(list(sites.values()), inner, places, keep, load)
 
 
 def as_wished(

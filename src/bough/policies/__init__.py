@@ -22,6 +22,7 @@ _BUILTIN: Final[dict[str, str]] = {
     "dragon": "Dragon",
     "drf": "Drf",
     "edf": "Edf",
+    "edgeflow": "EdgeFlow",
     "elasticflow": "ElasticFlow",
     "fair": "Fair",
     "fifo": "Fifo",

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
+from bough.core.elastic import promised_first
 from bough.core.filling import Rules
-from bough.core.leftovers import grow, start_more
 from bough.core.model import INFINITY, JobSpec
 from bough.core.policy import ACCEPTED, Plan, Policy, Verdict, View
-from bough.core.promises import judged, kept
-from bough.core.share import fill_in_order, in_order
+from bough.core.promises import judged
 
 
 class ElasticFlow(Policy, frozen=True):
@@ -62,18 +59,6 @@ class ElasticFlow(Policy, frozen=True):
         return Rules(self.whole, self.slot_seconds)
 
     def plan(self, view: View) -> Plan:
-        jobs = view.jobs
-        plans = kept(view, self._rules(), self.margin)
-        granted = jobs.lo * (jobs.must != 0)
-        some = plans.rows[plans.now > 0]
-        granted[some] = np.clip(plans.now[plans.now > 0], jobs.lo[some], jobs.hi[some])
-        if int(granted.sum()) > view.devices:
-            urgent = in_order(view, jobs.guaranteed == 0, jobs.deadline)
-            granted = fill_in_order(view, urgent, granted)
-        promised = np.zeros(jobs.n, np.bool_)
-        promised[plans.rows] = True
-        others = in_order(view, jobs.guaranteed == 0)
-        order = np.concatenate([plans.rows, others[~promised[others]]])
-        granted = start_more(view, granted, order)
-        granted = grow(view, granted, most_first=self.growth == "most")
-        return Plan(granted, wake_at=plans.wake_at(view.now, granted))
+        most_first = self.growth == "most"
+        sizes, wake_at = promised_first(view, self._rules(), self.margin, most_first)
+        return Plan(sizes, wake_at=wake_at)
