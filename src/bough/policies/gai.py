@@ -7,7 +7,7 @@ import numpy as np
 from bough.core.links import reach
 from bough.core.model import INFINITY
 from bough.core.policy import Bools, Floats, Ints, Plan, Policy, View
-from bough.core.share import in_order
+from bough.core.share import fit_in_order, in_order
 from bough.core.yielding import yielding
 
 #: A moment this close has come: sums of times are rounded.
@@ -19,13 +19,13 @@ class Gai(Policy, frozen=True):
     """Higher classes first; jobs degrade before they wait, and yield where that loses least.
 
     Citation: Gao, Ren and Cai, "GAI: a centralized tree-based scheduler for machine learning
-    workload in large shared clusters", ICA3PP '18. **A reconstruction**: of the paper only its
-    abstract and its introduction are public, which name the ideas and not the rules.
-    Faithful to these: the cluster is a tree whose inner nodes know what is free below them, and a
-    search leaves out what cannot hold the gang (core/levels.py, core/search.py); priority has
-    several dimensions; jobs of low priority get less, or are preempted, for those of high; GPU
-    training is held up by the network sooner than CPU training, its shortest board.
-    Ours, all of it: classes are the priorities of jobs, and none passes a higher one; within a
+    workload in large shared clusters", ICA3PP '18. **A reconstruction**: only the abstract and the
+    introduction are public, which name the ideas and not the rules.
+    Faithful: to these ideas. The cluster is a tree whose inner nodes know what is free below them,
+    and a search leaves out what cannot hold the gang (core/levels.py, core/search.py); priority
+    has several dimensions; jobs of low priority get less, or are preempted, for those of high;
+    GPU training is held up by the network sooner than CPU training, its shortest board.
+    Ours: all rules. Classes are the priorities of jobs, and none passes a higher one; within a
     class, waiting, weight, an approaching deadline and a small size are added up, each in the
     seconds of waiting it is worth. A job takes the largest size it can have, down to its least
     (kinds and the width of places degrade in the core); it goes up again when devices are idle
@@ -65,10 +65,9 @@ class Gai(Policy, frozen=True):
         granted = np.where(runs, np.clip(jobs.size, jobs.lo, jobs.hi), 0)
         line = in_order(view, -jobs.priority, ~runs, -self.score(view))
         free = view.devices - int(granted.sum())
-        for row in line[::-1].tolist():  # devices were lost
-            if free < 0 and granted[row] and not jobs.must[row]:
-                free += int(granted[row])
-                granted[row] = 0
+        if free < 0:  # devices were lost
+            granted = fit_in_order(granted, view.devices, line[granted[line] > 0], skip=True)
+            free = view.devices - int(granted.sum())
         for row in line[granted[line] == 0].tolist():
             free = self._serve(view, row, allowed[row], granted, free)
         wake_at = self._promote(view, line, allowed, granted, free)
