@@ -51,12 +51,18 @@ class TestPrices:
 
 
 class TestSchedules:
-    def test_what_scales_is_done_at_once(self) -> None:
-        """It costs the same however fast it goes, so the worth of being early decides."""
-        offer = Market(4, 0.1, 1.0).best(asks(200.0, 600.0))
+    def test_it_rises_within_a_sale(self) -> None:
+        """From nothing to all: the mean of an exponential between both ends."""
+        costs = Market(4, 0.1, 1.0).costs(np.array([0, 2, 4]))[0]
+        assert costs.sum() == pytest.approx(4 * (1.0 - 0.1) / math.log(10))
+        assert costs[0] < costs[1]
+        assert Market(4, 1.0, 1.0).costs(np.array([0, 1, 4]))[0].tolist() == [1.0, 3.0]
+
+    def test_what_is_urgent_is_done_at_once(self) -> None:
+        offer = Market(4, 0.1, 1.0).best(asks(200.0, 600.0, worth=1e4, steep=5.0))
         assert offer is not None
         assert offer.sizes[0] == 4
-        assert offer.cost == pytest.approx(0.1 * 200.0)
+        assert offer.payoff == pytest.approx(offer.worth - offer.cost)
 
     def test_what_scales_badly_takes_its_time(self) -> None:
         """Twice as fast costs more than it is worth to be done a little earlier."""
@@ -104,13 +110,15 @@ class TestSchedules:
         market.sold[:3] = sold
         due = float(market.ends[2])
         need = Asks(levels, float(work), due, 1e6, 0.0, due, 0.0)
-        prices, seconds = market.prices()[:3], market.seconds[:3]
+        whole, seconds = np.arange(5), market.seconds[:3]
+        paid = np.concatenate([np.zeros((3, 1)), market.costs(whole)[:3].cumsum(axis=1)], axis=1)
         cheapest = math.inf
         for sizes in itertools.product(levels.sizes, repeat=3):
             done = sum(levels.speeds[levels.sizes.index(s)] * float(seconds[k])
                        for k, s in enumerate(sizes))  # fmt: skip
             if done >= work and all(s + b <= 4 for s, b in zip(sizes, sold, strict=True)):
-                cheapest = min(cheapest, float(np.dot(np.array(sizes) * prices, seconds)))
+                price = sum(paid[k, s] * seconds[k] for k, s in enumerate(sizes))
+                cheapest = min(cheapest, float(price))
         offer = market.best(need)
         assert (offer is None) == (cheapest == math.inf)
         if offer is not None:
@@ -127,16 +135,17 @@ def promised(id: str, devices: int, weight: float = 1.0) -> TraceJob:
 
 class TestAdmission:
     def test_taken_on_while_it_pays(self) -> None:
-        """There is room for the second, but with three of four sold it is not worth the price."""
-        ended = found(replay([promised("first", 3), promised("second", 1)], policy="oasis"))
+        """There is room for the second, but with six of eight sold it is not worth the price."""
+        rows = [promised("first", 6), promised("second", 1)]
+        ended = found(replay(rows, "8xv100", "oasis"))
         assert ended["first"].state == "done"
         assert ended["second"].state == "rejected"
-        by_deadline = found(replay([promised("a", 3), promised("b", 1)], policy="elasticflow"))
+        by_deadline = found(replay(rows, "8xv100", "elasticflow"))
         assert {one.state for one in by_deadline.values()} == {"done"}
 
     def test_who_pays_more_is_taken_on(self) -> None:
-        rows = [promised("first", 3), promised("second", 1, weight=20.0)]
-        ended = found(replay(rows, policy="oasis"))
+        rows = [promised("first", 6), promised("second", 1, weight=20.0)]
+        ended = found(replay(rows, "8xv100", "oasis"))
         assert ended["second"].state == "done"
         assert all(one.end <= one.deadline + 1e-3 for one in ended.values())
 
@@ -148,12 +157,13 @@ class TestAdmission:
                 seen.append(Oasis.admit(self, view, job))
                 return seen[-1]
 
-        trace = Trace(name="by hand", jobs=(promised("first", 3), promised("second", 1)))
-        simulate(trace, parse_short("4xv100"), Listening())
+        trace = Trace(name="by hand", jobs=(promised("first", 6), promised("second", 1)))
+        simulate(trace, parse_short("8xv100"), Listening())
         assert seen[1].code == "price"
         worth, cost = seen[1].facts["worth"], seen[1].facts["cost"]
         assert worth == pytest.approx(3500.0 * 0.53, rel=0.1)
-        assert cost == pytest.approx(3500.0 * 0.1 * 10**0.75, rel=0.1)
+        mean = (10**0.875 - 10**0.75) / (0.125 * math.log(10))
+        assert cost == pytest.approx(3500.0 * 0.1 * mean, rel=0.1)
         assert "weight" in seen[1].remedy
 
     def test_best_effort_is_never_refused(self) -> None:

@@ -1,10 +1,10 @@
 """Devices of the time to come at prices that rise with what is sold: who pays, and when.
 
 An idle device costs little, the last one of a slot as much as anybody would pay; between, the
-price grows exponentially with what is sold (Bao et al., INFOCOM '18). At given prices the
-cheapest way to do some work by some moment is to take steps (one size more in one slot) in order
-of price for work, as steps of a slot get dearer one after another on the concave envelope of the
-speeds; only the last step is not used in full.
+price grows exponentially with what is sold (Bao et al., INFOCOM '18), also within one sale. So
+the cheapest way to do some work by some moment is to take steps (one size more in one slot) in
+order of price for work, as steps of a slot get dearer one after another on the concave envelope
+of the speeds; only the last step is not used in full.
 """
 
 from __future__ import annotations
@@ -88,6 +88,18 @@ class Market:
         found: Floats = self.lowest * (self.highest / self.lowest) ** full
         return found
 
+    def costs(self, sizes: Ints) -> Floats:
+        """Of going from each of these sizes to the next, for a second of each slot."""
+        whole = max(self.devices, 1)
+        rise = np.log(self.highest / self.lowest)
+        sold = np.minimum((self.sold[:, None] + sizes) / whole, 1.0)
+        if rise < 1e-9:
+            paid = self.lowest * whole * sold
+        else:
+            paid = self.lowest * whole / rise * np.exp(rise * sold)
+        found: Floats = np.diff(paid, axis=1)
+        return found
+
     def best(self, asks: Asks) -> Offer | None:
         """The schedule of greatest payoff; None if the work cannot be done in time."""
         devices, speeds = envelope(asks.levels)
@@ -97,7 +109,7 @@ class Market:
         ends = np.minimum(self.ends, asks.due)
         seconds = np.maximum(ends - (self.ends - self.seconds), 0.0)
         room &= (seconds > 0)[:, None]
-        ratio = self.prices()[:, None] * (more / faster)
+        ratio = self.costs(devices) / faster
         order = np.argsort(np.where(room, ratio, np.inf), axis=None, kind="stable")
         order = order[: int(room.sum())]
         slot = order // len(more)

@@ -24,12 +24,13 @@ class Oasis(Policy, frozen=True):
     that is worth more than it costs, and its devices are sold; its worth is a sigmoid of when it
     is done, times its `weight`.
     Ours: one price for a device, with what comes with it, and not one for each resource of each
-    server. Slots get longer the farther off they are. The schedule is found on the concave
-    envelope of the speeds, for `core/market.py`'s choice of ends, without a table over all of
-    them. Schedules are made anew from the work that is left, in order of submission, and may
-    change; that a promise is kept all the same is seen to as by `elasticflow`: nobody gets less
-    than what its deadline needs now, and nobody is taken on for whom that is not there. Worth is
-    in device-seconds; only guaranteed jobs pay, the others have what is left over.
+    server; it rises within a sale too, so that the first who comes does not buy everything for
+    what an idle device costs. Slots get longer the farther off they are. The schedule is found
+    on the concave envelope of the speeds, for some ends (core/market.py), without a table over
+    all of them. Schedules are made anew from the work that is left, in order of submission, and
+    may change; that a promise is kept all the same is seen to as by `elasticflow`: nobody gets
+    less than what its deadline needs now, and nobody is taken on for whom that is not there.
+    Worth is in device-seconds; only guaranteed jobs pay, the others have what is left over.
     """
 
     scope = "pool"
