@@ -284,3 +284,19 @@ def test_as_a_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
     assert "219.18" in shown
     assert "-3.53 %" in shown
     assert " 3  Theirs takes the first node with room" in shown
+
+
+@pytest.mark.data
+def test_the_power_model_is_near_zeus() -> None:
+    found = rows("zeus", "zeus/nsdi23-trace")
+    assert len(found) == 8
+    assert wrong(found, 0.08) == []
+
+
+@pytest.mark.data
+def test_power_flows_where_the_papers_say() -> None:
+    """At equal energy nobody is nearer than the abstract says; carbon is saved where it swings."""
+    found = rows("powerflow", "elasticflow-traces/195job.csv.gz", "elasticflow/throughputs_A100")
+    assert min(row.ours for row in found) > 1.57
+    saved = rows("carbonscaler", "carboncast", "carbonscaler")
+    assert [round(row.ours, 2) for row in saved] == [0.35, 0.03, 0.10]

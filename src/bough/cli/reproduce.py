@@ -38,7 +38,7 @@ def command(name: str, data: Path | None, as_json: bool, markdown: bool) -> None
     """Run a published result again and print ours beside theirs.
 
     NAME is one of muri, muri-variants, tiresias, elasticflow-leases, elasticflow, gavel,
-    shockwave, pollux, or all.
+    shockwave, pollux, zeus, powerflow, greenflow, carbonscaler, or all.
     """
     if as_json and markdown:
         raise click.UsageError("--json and --markdown exclude each other")

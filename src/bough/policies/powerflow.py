@@ -31,7 +31,7 @@ class PowerFlow(Policy, frozen=True):
     clocks: bool = True
     #: How many times the power may be drawn that would use up the budget evenly. What is left then
     #: falls faster at first, and never to nothing, as it is looked at again and again.
-    haste: float = 2.0
+    haste: float = 1.0
     #: Where power is short: seconds until it is looked again what may be drawn.
     interval_seconds: float = 600.0
 

@@ -25,6 +25,10 @@ PEERS: Final[dict[str, str]] = {
     "gavel": "gavel:rows",
     "shockwave": "shockwave:rows",
     "pollux": "pollux:rows",
+    "zeus": "energy:zeus",
+    "powerflow": "energy:powerflow",
+    "greenflow": "energy:greenflow",
+    "carbonscaler": "energy:carbonscaler",
 }
 #: Stands for all of them.
 ALL: Final = "all"

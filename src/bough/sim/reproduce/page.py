@@ -58,6 +58,9 @@ Put the files, gzipped or not, under these names into one folder and give it wit
 | petuum/adaptdl, branch osdi21-artifact | the simulator's workloads 1 and 3 | \
 `pollux-osdi21/workloads/workload-1.csv`, … |
 | | profiles of its applications | `pollux-osdi21/traces/`, a folder for each |
+| ml-energy/zeus | `summary_power_*.csv` of its NSDI '23 trace | `zeus/nsdi23-trace/`, same names |
+| carbonfirst/CarbonCast | `*_direct_emissions.csv` | `carboncast/`, same names |
+| umassos/CarbonScaler | `nbody100k.csv` | `carbonscaler/nbody100k.csv` |
 
 ElasticFlow's generator draws deadlines without a seed, so another draw of figure 10 gives other
 numbers than these.
@@ -71,6 +74,10 @@ TITLES: Final = {
     "gavel": "Gavel (OSDI '20)",
     "shockwave": "Shockwave (NSDI '23)",
     "pollux": "Pollux (OSDI '21)",
+    "zeus": "Zeus (NSDI '23), whose tables the power model is fitted to",
+    "powerflow": "PowerFlow (2023)",
+    "greenflow": "GreenFlow (TPDS 2025)",
+    "carbonscaler": "CarbonScaler (SIGMETRICS '24)",
 }
 
 
