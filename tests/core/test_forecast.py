@@ -92,14 +92,15 @@ def test_a_moment_later_the_same_is_foretold() -> None:
         assert now[id].ends.p50 == pytest.approx(later[id].ends.p50, rel=1e-6)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.sampled_from(POLICIES), st.integers(0, 50), st.floats(0.0, 1.0))
 def test_the_live_scheduler_never_changes(policy: str, seed: int, elastic: float) -> None:
     given_ = setting(seed, 24, elastic)
     here = cut(given_, find(policy), middle(given_))
     before = here.scheduler.to_bytes()
     wake = here.scheduler.wake_at
-    outlooks(here.scheduler, list(here.scheduler.state.jobs), Doubt(past=here.past), versions=2)
+    live = list(here.scheduler.state.jobs)
+    outlooks(here.scheduler, live, Doubt(past=here.past), versions=2, horizon=20_000.0)
     assert here.scheduler.to_bytes() == before
     assert here.scheduler.wake_at == wake
 
@@ -200,11 +201,11 @@ def test_intervals_are_ordered(values: list[float]) -> None:
     assert order[2] <= max(values)
 
 
-def test_twenty_numbers_have_their_tenths_between_the_second_and_third() -> None:
+def test_of_twenty_a_tenth_more_is_below_the_second() -> None:
     found = interval([float(i) for i in range(20)])
-    assert found.p10 == pytest.approx(1.5)
+    assert found.p10 == pytest.approx(1.1)
     assert found.p50 == pytest.approx(9.5)
-    assert found.p90 == pytest.approx(17.5)
+    assert found.p90 == pytest.approx(17.9)
 
 
 def test_a_version_goes_on_with_answers_that_were_under_way() -> None:

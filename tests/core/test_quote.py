@@ -46,7 +46,12 @@ def job(name: str, devices: int, seconds: float, **more: object) -> m.JobSpec:
 
 
 def test_behind_one_that_holds_everything() -> None:
-    found = quote(cluster("fifo", "1x8xa100", job("first", 8, 1000.0)), job("x", 8, 500.0), CERTAIN)
+    found = quote(
+        cluster("fifo", "1x8xa100", job("first", 8, 1000.0)),
+        job("x", 8, 500.0),
+        CERTAIN,
+        versions=2,
+    )
     assert found.verdict == "accept"
     assert found.outlook.begins.p50 == pytest.approx(1000.0)
     assert found.outlook.ends.p90 == pytest.approx(1500.0)
@@ -58,7 +63,7 @@ def test_behind_one_that_holds_everything() -> None:
 def test_whom_it_delays_and_by_how_much() -> None:
     """The shortest goes first: who runs longer is parked for as long as it runs."""
     there = cluster("srtf", "1x8xa100", job("long", 8, 10_000.0, deadline=10_100.0))
-    found = quote(there, job("x", 8, 500.0), CERTAIN)
+    found = quote(there, job("x", 8, 500.0), CERTAIN, versions=2)
     (delay,) = found.delays
     assert (delay.job, delay.late) == ("long", True)
     assert delay.seconds == pytest.approx(500.0)
@@ -69,7 +74,7 @@ def test_an_alternative_tells_its_consequences_for_others() -> None:
     there = cluster(
         "srtf", "1x8xa100", job("a", 4, 1000.0), job("b", 4, 3000.0), job("c", 4, 4000.0)
     )
-    found = quote(there, job("x", 8, 500.0), CERTAIN)
+    found = quote(there, job("x", 8, 500.0), CERTAIN, versions=2)
     fewer = {one.change: one for one in found.alternatives}
     for one in fewer.values():
         assert one.outlook.ends.p50 is not None
@@ -80,42 +85,43 @@ def test_an_alternative_tells_its_consequences_for_others() -> None:
 def test_a_deadline_that_cannot_be_kept_has_an_earliest_that_can() -> None:
     there = cluster("fifo", "1x8xa100", job("first", 8, 1000.0))
     asked = job("x", 8, 500.0, deadline=1200.0, service="guaranteed")
-    found = quote(there, asked, CERTAIN)
+    found = quote(there, asked, CERTAIN, versions=2)
     assert found.verdict == "accept-if"
     assert found.reason.code == "late"
     assert found.outlook.in_time == 0.0
     assert found.earliest_deadline == pytest.approx(1500.0, rel=0.001)
     later = msgspec.structs.replace(asked, deadline=found.earliest_deadline + 1.0)
-    assert quote(there, later, CERTAIN).verdict == "accept"
+    assert quote(there, later, CERTAIN, versions=2).verdict == "accept"
 
 
 def test_a_policy_that_refuses_says_why_and_what_it_would_take() -> None:
     first = job("first", 8, 1000.0, deadline=1100.0, service="guaranteed")
     there = cluster("elasticflow", "1x8xa100", first)
     asked = job("x", 8, 500.0, deadline=1200.0, service="guaranteed")
-    found = quote(there, asked, CERTAIN)
+    found = quote(there, asked, CERTAIN, versions=2)
     assert found.verdict == "accept-if"
     assert found.reason.text != ""
     assert found.earliest_deadline is not None
     kept = msgspec.structs.replace(asked, deadline=found.earliest_deadline)
-    assert quote(there, kept, CERTAIN).verdict == "accept"
+    assert quote(there, kept, CERTAIN, versions=2).verdict == "accept"
     sooner = 0.9 * found.earliest_deadline
     assert (
-        quote(there, msgspec.structs.replace(asked, deadline=sooner), CERTAIN).verdict != "accept"
+        quote(there, msgspec.structs.replace(asked, deadline=sooner), CERTAIN, versions=2).verdict
+        != "accept"
     )
     assert any(one.spec.service == "best-effort" for one in found.alternatives)
 
 
 def test_what_nothing_helps_is_rejected() -> None:
     there = cluster("fifo")
-    found = quote(there, job("x", 1, 500.0, kinds=("h100",)), CERTAIN)
+    found = quote(there, job("x", 1, 500.0, kinds=("h100",)), CERTAIN, versions=2)
     assert found.verdict == "accept-if"
     assert [one.change for one in found.alternatives] == ["Run it on a100"]
     gang = m.JobSpec(
         name="x", roles=(m.Role(name="w", count=m.Range(min=9, max=9), devices=1),),
         estimate_seconds=5.0,
     )  # fmt: skip
-    found = quote(there, gang, CERTAIN)
+    found = quote(there, gang, CERTAIN, versions=2)
     assert (found.verdict, found.reason.code) == ("reject", "never")
     assert "the cluster has 8 in working order" in found.reason.text
 
@@ -126,14 +132,16 @@ def test_another_queue_is_offered_where_it_helps() -> None:
         m.QueueSet(at=0.0, queue=m.Queue(name="open", guarantee=4)),
         m.QueueSet(at=0.0, queue=m.Queue(name="shut", paused=True)),
     ])  # fmt: skip
-    found = quote(there, job("x", 2, 500.0, queue="shut"), CERTAIN, queues=("open", "shut"))
+    found = quote(
+        there, job("x", 2, 500.0, queue="shut"), CERTAIN, versions=2, queues=("open", "shut")
+    )
     assert found.verdict == "accept-if"
     assert any(one.change == "Submit it to queue open" for one in found.alternatives)
 
 
 def test_another_kind_is_offered_where_it_helps() -> None:
     there = cluster("fifo", "1x8xa100+1x8xv100", job("first", 8, 9000.0, kinds=("a100",)))
-    found = quote(there, job("x", 8, 500.0, kinds=("a100",), model="resnet50"), CERTAIN)
+    found = quote(there, job("x", 8, 500.0, kinds=("a100",), model="resnet50"), CERTAIN, versions=2)
     assert any(one.change == "Run it on v100" for one in found.alternatives)
 
 

@@ -38,7 +38,8 @@ def command(name: str, data: Path | None, as_json: bool, markdown: bool) -> None
     """Run a published result again and print ours beside theirs.
 
     NAME is one of muri, muri-variants, tiresias, elasticflow-leases, elasticflow, gavel,
-    shockwave, pollux, zeus, powerflow, greenflow, carbonscaler, or all.
+    shockwave, pollux, zeus, powerflow, greenflow, carbonscaler, or all; eta shows how
+    often quotes are right.
     """
     if as_json and markdown:
         raise click.UsageError("--json and --markdown exclude each other")
@@ -52,6 +53,10 @@ def command(name: str, data: Path | None, as_json: bool, markdown: bool) -> None
 
         text = msgspec.json.format(msgspec.json.encode({"rows": rows}), indent=2)
         click.echo(text.decode())
+    elif name in reproduce.OWN:
+        from bough.sim.reproduce.eta import plot
+
+        click.echo("\n".join(plot(rows)))
     elif markdown:
         from bough.sim.reproduce.page import page
 

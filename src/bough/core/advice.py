@@ -56,19 +56,21 @@ def some(bench: Bench) -> Sequence[int]:
     return range(0, bench.versions, -(-bench.versions // TRIAL_VERSIONS))
 
 
-def better(bench: Bench, found: Trial, first: Look, queues: Sequence[str]) -> list[Good]:
-    """The changes that help, the soonest done first; `first` is the job as it is asked for."""
-    looked: list[tuple[float, int, Way, Look]] = []
+def better(bench: Bench, found: Trial, queues: Sequence[str]) -> list[Good]:
+    """The changes that help, the soonest done first."""
+    numbers = some(bench)
+    first, base = bench.part(found, numbers[:1]), bench.part(found, numbers)
+    looked: list[tuple[float, int, Way, Trial]] = []
     for way in ways(bench, found, queues):
-        look = bench.looked(way.spec, way.later)
-        if helps(look.trial, first.trial, found.accepted, bench.now):
-            looked.append((look.trial.outlook.ends.p50 or m.INFINITY, len(looked), way, look))
-    numbers, good = some(bench), []
-    base = bench.part(found, numbers)
-    for _, _, way, look in sorted(looked)[:ALTERNATIVES_MAX]:
-        trial = bench.tried(way.spec, way.later, numbers)
+        trial = bench.tried(way.spec, way.later, numbers[:1])
+        if helps(trial, first, found.accepted, bench.now):
+            looked.append((trial.outlook.ends.p50 or m.INFINITY, len(looked), way, trial))
+    good = []
+    for _, _, way, seen in sorted(looked)[:ALTERNATIVES_MAX]:
+        rest = bench.tried(way.spec, way.later, numbers[1:]) if len(numbers) > 1 else seen
+        trial = bench.joined(seen, rest) if len(numbers) > 1 else seen
         if helps(trial, base, found.accepted, bench.now):
-            good.append(Good(way, trial, look))
+            good.append(Good(way, trial, bench.looked(way.spec, way.later)))
     return good
 
 

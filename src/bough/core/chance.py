@@ -15,6 +15,8 @@ from typing import Final
 from zlib import crc32
 
 NORMAL: Final = NormalDist()
+#: Who has done no more than this part of it has not begun.
+TINY: Final = 1e-12
 _MASK: Final = (1 << 64) - 1
 
 
@@ -42,7 +44,7 @@ def factor(spread: float, luck: float) -> float:
 
 def outlived(median: float, spread: float, done: float, luck: float) -> float:
     """A log-normal amount, of which it is known that it is more than what is done."""
-    if done <= 0.0 or spread <= 0.0:
+    if done <= TINY * median or spread <= 0.0:
         return max(median * factor(spread, luck), done)
     past = NORMAL.cdf(math.log(done / median) / spread)
     luck = past + (1.0 - past) * luck

@@ -1,8 +1,9 @@
 """What may be submitted in the time to come: what was submitted before, come again.
 
 The past is cut into days, and each day to come is like one of them, chosen for each version by
-itself; so the rush hours and the mix of jobs stay as they were. A past shorter than two days is
-repeated as a whole, from a moment that differs from version to version.
+itself, late ones more often than early ones: half of them from the last quarter. So the rush hours
+and the mix of jobs stay as they were, and how much comes follows the trend. A past shorter than two
+days is repeated as a whole, from a moment that differs from version to version.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class Past:
                 yield from self._between(begin, self.end, day - begin)
                 yield from self._between(self.begin, begin, day + span - begin)
             else:
-                back = latest + draw % (oldest - latest + 1)
+                part = ((draw >> 11) / 2**53) ** 2
+                back = latest + int(part * (oldest - latest + 1))
                 begin, length = now - back * DAY_SECONDS, DAY_SECONDS
                 yield from self._between(begin, begin + length, day - begin)
             day, number = day + length, number + 1

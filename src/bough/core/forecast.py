@@ -104,8 +104,11 @@ def interval(values: Sequence[float]) -> Interval:
 
 
 def part(ordered: Sequence[float], share: float) -> float | None:
-    """The number that so many of them are below; each stands for an equal part of what may be."""
-    at = min(max(share * len(ordered) - 0.5, 0.0), len(ordered) - 1.0)
+    """The number that one more like them is below in that part of all cases.
+
+    Before, between and after n of them are n + 1 places, equally likely for the one that comes.
+    """
+    at = min(max(share * (len(ordered) + 1) - 1.0, 0.0), len(ordered) - 1.0)
     low, high = ordered[math.floor(at)], ordered[math.ceil(at)]
     found = low if at == math.floor(at) else high
     if low < high < m.INFINITY:

@@ -28,7 +28,9 @@ def learn_end(state: State, job: Job) -> None:
         pool, size = int(wi[POOL, row]), int(wi[SIZE, row])
         estimate = newcomer(state, job.spec, pool, state.now).left
         # Of a job that was seen to be slow, more time than work was underestimated.
-        seen = state.classes.speed(int(wi[CLS, row]), size) or 1.0
+        # A fit is drawn towards the curve; the last rate is what was seen, but for a slow clock.
+        rate = float(wf[RATE, row]) if job.clock == 1.0 else 0.0
+        seen = rate or state.classes.speed(int(wi[CLS, row]), size) or 1.0
         slow = state.curve_for(job.spec, pool).at(size) / seen
         state.speedups.prior.observe_estimate(job.spec.user, work / estimate * slow)
     if state.learns:

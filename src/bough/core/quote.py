@@ -31,7 +31,7 @@ def quote(
     bench = Bench(scheduler, doubt, versions, horizon, now)
     found, first = bench.tried(spec), bench.looked(spec)
     deadline = advice.earliest(bench, found)
-    good = advice.promises(bench, found, deadline) + advice.better(bench, found, first, queues)
+    good = advice.promises(bench, found, deadline) + advice.better(bench, found, queues)
     delays = bench.delays([first, *(one.look for one in good)])
     others = advice.told(good, delays)
     verdict: Verdict = "accept"

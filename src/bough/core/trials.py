@@ -143,6 +143,11 @@ class Bench:
         fates = tuple(trial.fates[number] for number in numbers)
         return trial._replace(fates=fates, outlook=self.outlook(fates, trial.spec, trial.later))
 
+    def joined(self, one: Trial, other: Trial) -> Trial:
+        """As seen in the versions of both."""
+        fates = (*one.fates, *other.fates)
+        return one._replace(fates=fates, outlook=self.outlook(fates, one.spec, one.later))
+
     def delays(self, looks: Iterable[Look]) -> dict[int, tuple[Delay, ...]]:
         """Whom each would delay: others are followed without it to the moment it is over."""
         without, found = self.middle(), {}
