@@ -135,3 +135,13 @@ def test_nobody_of_that_name(bough: Bough, ref: str, here: Path) -> None:
 def test_a_name_that_was_mistyped(bough: Bough, machine: Daemon) -> None:
     over(machine, "--name", "pretraining", "true")
     assert "did you mean 'pretraining'" in bough("show", "pretrainin").err
+
+
+def test_whether_its_deadline_is_promised(bough: Bough, machine: Daemon) -> None:
+    """A policy may take a job on without the promise it asks for: nobody is told otherwise."""
+    machine.bough("config", "set", "policy", "chronus")
+    words = ("--guaranteed", "--deadline", "+30m", "--estimate")
+    kept, broken = running(machine, *words, "10m"), running(machine, *words, "10h")
+    machine.bough("config", "set", "policy", "fair")
+    assert facts(bough, kept)["deadline"].endswith(", promised")
+    assert facts(bough, broken)["deadline"].endswith(", not promised")

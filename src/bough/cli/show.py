@@ -112,8 +112,7 @@ def labelled(detail: JobDetail, now: float) -> Iterator[tuple[str, str]]:
     if job.ends is not None:
         yield "ends", likely(job.ends, now)
     if job.deadline is not None:
-        promise = ", promised" if job.service == "guaranteed" else ""
-        yield "deadline", words.moment(job.deadline, now) + promise
+        yield "deadline", words.moment(job.deadline, now) + promise(detail)
     if job.after:
         yield "after", ", ".join(job.after)
     if job.array_of:
@@ -138,6 +137,13 @@ def likely(interval: Interval, now: float) -> str:
 
 def priority(job: JobRecord) -> str:
     return f", priority {job.priority}" if job.priority else ""
+
+
+def promise(detail: JobDetail) -> str:
+    """Whether the deadline is one: it may have been asked for and not been given."""
+    if detail.job.service == "guaranteed":
+        return ", promised"
+    return ", not promised" if detail.spec.service == "guaranteed" else ""
 
 
 def asked(spec: JobSpec) -> str:

@@ -156,6 +156,7 @@ class Page:
             priority=spec.priority,
             deadline=deadline_of(spec.deadline, spec.deadline_after, self.record.submitted),
             sizes=spec.sizes(),
+            service=spec.service,
             failures=job.failures,
             held=job.held_by_user,
             progress=self.record.progress if progress is None else progress,
