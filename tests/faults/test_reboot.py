@@ -89,8 +89,7 @@ def test_the_night_that_it_was_off_is_nobodys_time(
         victims.until(job.id, "running")
     restart(victims, boot, DAY)
     assert victims.told()[1] == 2
-    running = victims.detail(job).job
-    assert running.state == "running"
+    running = victims.until(job.id, "running").job
     assert running.device_seconds < 600
     lost, again = victims.attempts(job)
     assert lost.ended is not None
