@@ -8,6 +8,7 @@ from pathlib import Path
 from bough.policies import builtin
 from bough.policies.afs import Afs
 from bough.policies.backfill import Backfill
+from bough.policies.bough import Bough
 from bough.policies.chronus import Chronus
 from bough.policies.dragon import Dragon
 from bough.policies.drf import Drf
@@ -40,6 +41,12 @@ class TestAfs(PolicyContract):
 class TestBackfill(PolicyContract):
     policies = (Backfill(), Backfill(unknown_seconds=3600.0))
     at_wish = True
+
+
+class TestBough(PolicyContract):
+    policies = (Bough(), Bough(reserve=0.0, caution=2.0))
+    drifts = True
+    passes_over = True
 
 
 class TestChronus(PolicyContract):

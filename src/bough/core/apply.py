@@ -64,7 +64,7 @@ def add_row(state: State, job: Job, at: float) -> None:
     state.table.add(
         job,
         (job.serial, first.cls, 0, least, most, least, most, 0, spec.priority, queue, pool, most,
-         0, 1, guaranteed, user, NONE, 0),
+         0, 1, guaranteed, user, NONE, 0, 0),
         (at, at, NAN, NAN, 0.0, first.left, 0.0, first.deadline, 0.0, spec.weight,
          spec.max_run_seconds,
          wish_speed, 0.0, guess),

@@ -246,7 +246,7 @@ def _take(
         end = min(end, need.deadline) if begin < need.deadline else begin
         work = speeds[level] * (end - begin)
         if work >= left and end < need.deadline:
-            end = begin + left / speeds[level]
+            end = begin + left / speeds[level] if left > 0 else begin
             profile.cut(end)
         if end > begin:
             free[k] -= max(min(sizes[quota], free[k]), sizes[level]) if whole else sizes[level]

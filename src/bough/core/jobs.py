@@ -192,6 +192,7 @@ class Jobs:
     user = IntColumn(15, "index of the user")
     cause = IntColumn(16, "why it waits: index into reason.CODES")
     changes = IntColumn(17, "how often it was given another number of devices than 0 so far")
+    measured = IntColumn(18, "1: it has reported how fast it runs")
 
     submitted = FloatColumn(0, "when it was submitted")
     since = FloatColumn(1, "when its size last changed")
@@ -210,7 +211,7 @@ class Jobs:
     done_until = FloatColumn(12, "believed work done up to `since`")
     guess = FloatColumn(13, "work expected from jobs that ended, whatever the estimate says")
 
-    INTS = 18
+    INTS = 19
     FLOATS = 14
 
     def __init__(

@@ -7,7 +7,20 @@ from bough.core.drawing import pace_of
 from bough.core.fitting import OnlineFit
 from bough.core.jobs import Job
 from bough.core.model import JobSpec
-from bough.core.state import ATTAINED, CLS, DONE, POOL, RATE, SINCE, SIZE, WISH, WISH_SPEED, State
+from bough.core.state import (
+    ATTAINED,
+    CLS,
+    DONE,
+    MEASURED,
+    POOL,
+    RATE,
+    SINCE,
+    SIZE,
+    TINY,
+    WISH,
+    WISH_SPEED,
+    State,
+)
 
 #: A measured rate that differs from the believed one by less than this teaches nothing new.
 SURPRISE = 0.02
@@ -48,6 +61,9 @@ def learn_rate(state: State, job: Job, size: int, rate: float) -> None:
     measured = rate
     if job.clock != 1.0:  # at full clock it would be faster
         rate /= pace_of(state, job, int(table.wi[CLS, row]), size)
+    if not table.wi[MEASURED, row]:
+        table.wi[MEASURED, row] = 1
+        state.speedups.prior.observe_surprise(rate / max(believed, TINY))
     if abs(rate - believed) <= SURPRISE * believed and job.serial not in state.fits:
         return
     fit = state.fits.get(job.serial)

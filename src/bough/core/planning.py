@@ -144,6 +144,7 @@ def ask(
     view = View(
         state.now, devices, jobs, state.classes.table(), (devices,), (),
         () if state.queues.trivial else shares(state, devices), history(state, policy),
+        doubt=state.speedups.prior.doubt(),
         takes=taken_with_a_device(state, rows) if policy.weighs else NOTHING,
         power=power_view(state, rows, int(jobs.pool[0])) if policy.meters else None,
         links=links_view(state, rows, int(jobs.pool[0])) if policy.surveys else None,
@@ -302,6 +303,7 @@ def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
         now=state.now, devices=devices, jobs=jobs, classes=state.classes.table(),
         pools=tuple(pools.tolist()), pool_names=tuple(topology.kinds),
         queues=shares(state, devices), history=history(state, policy),
+        doubt=state.speedups.prior.doubt(),
         classes_on=on,
         ran_on=ran_on(table, rows, len(pools), state.memory_seconds),
         ground=survey(state, rows, None) if policy.places else None,

@@ -170,6 +170,9 @@ class View:
     #: Device-seconds that jobs used which reached their end lately, ascending; empty unless the
     #: policy says that it learns.
     history: Floats = field(default_factory=lambda: NOTHING)
+    #: How far off beliefs of speeds and estimates were of late, as a relative error, when jobs were
+    #: measured first (`jobs.measured`); 0 when they were right, or as long as nothing was seen.
+    doubt: float = 0.0
     #: For scope "cluster": the class of each job on each pool; -1 where it cannot run.
     classes_on: Ints = field(default_factory=lambda: NO_CLASSES)
     #: For scope "cluster": seconds each job ran on each pool lately (see Policy.remembers).

@@ -67,6 +67,7 @@ class Learnt(msgspec.Struct, omit_defaults=True):
     exponents: list[tuple[str, str, Mean]]
     used: list[float] = []
     estimates: list[tuple[str, Mean]] = []
+    surprises: Mean = msgspec.field(default_factory=Mean)
 
 
 class Prior:
@@ -81,6 +82,8 @@ class Prior:
         #: Device-seconds that the last jobs used, and the same sorted when somebody asked.
         self.used: deque[float] = deque(maxlen=HISTORY_MAX)
         self._sorted: npt.NDArray[np.float64] | None = None
+        #: Squares of how far off, as logarithms, beliefs were of jobs that were measured first.
+        self.surprises = Mean()
 
     def observe(self, model: str, user: str, seconds: float, exponent: float | None = None) -> None:
         """A job took so long (in any unit the caller keeps to), and scaled so well."""
@@ -115,6 +118,16 @@ class Prior:
         unsure = math.sqrt(1.0 + 1.0 / (own.count + PULL))
         spread = own.spread(among) * (unsure if self.estimates else 1.0)
         return own.drawn(overall.drawn(0.0)), spread
+
+    def observe_surprise(self, ratio: float) -> None:
+        """A job that was measured for the first time was so many times as fast as believed."""
+        if self.surprises.count >= HISTORY_MAX:
+            self.surprises.fade(HISTORY_MAX - 1)
+        self.surprises.add(math.log(ratio) ** 2 if 0 < ratio < math.inf else 0.0)
+
+    def doubt(self) -> float:
+        """How far off beliefs were of late, as a relative error; 0 as long as nothing was seen."""
+        return math.sqrt(self.surprises.mean)
 
     def keep(self, device_seconds: float) -> None:
         """A job that ended used so much in all."""
@@ -165,6 +178,7 @@ class Prior:
             [(model, "", copy(mean)) for model, mean in self.exponents.items()],
             list(self.used),
             [(user, copy(mean)) for user, mean in self.estimates.items()],
+            copy(self.surprises),
         )
 
     def restore(self, state: object) -> None:
@@ -174,4 +188,5 @@ class Prior:
         self.exponents = {model: copy(mean) for model, _, mean in known.exponents}
         self.used = deque(known.used, HISTORY_MAX)
         self.estimates = {user: copy(mean) for user, mean in known.estimates}
+        self.surprises = copy(known.surprises)
         self._sorted = None

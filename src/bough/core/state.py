@@ -39,7 +39,7 @@ LEFT, RATE, RAN, WISH_SPEED, DONE = (
     FLOATS[n] for n in ("left_at", "rate", "ran_until", "wish_speed", "done_until")
 )
 DEADLINE, MAX_RUN = (FLOATS[n] for n in ("deadline", "max_run"))
-CHANGES = INTS["changes"]
+CHANGES, GUARANTEED, MEASURED = (INTS[n] for n in ("changes", "guaranteed", "measured"))
 NAN = float("nan")
 #: Speed of a job that, as far as we know, cannot run at any of its sizes.
 TINY = 1e-9

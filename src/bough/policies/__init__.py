@@ -17,6 +17,7 @@ from bough.errors import nearest
 _BUILTIN: Final[dict[str, str]] = {
     "afs": "Afs",
     "backfill": "Backfill",
+    "bough": "Bough",
     "carbonscaler": "CarbonScaler",
     "chronus": "Chronus",
     "dragon": "Dragon",
