@@ -182,13 +182,13 @@ def days(draw: st.DrawFn) -> Trace:
     return Trace(name="days", jobs=tuple(jobs))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(trace=days(), policy=st.sampled_from([Bough(), Bough(early=1.0, reserve=1.0)]))
 def test_an_admitted_deadline_is_kept_while_speeds_are_as_believed(
     trace: Trace, policy: Bough
 ) -> None:
-    """Invariant 6. On one node: a place across nodes is slower than any curve says."""
-    record = simulate(trace, parse_short("1x8xa100"), policy)
+    """Invariant 6, on two nodes, where a place across both is slower than any curve says."""
+    record = simulate(trace, parse_short("2x4xa100"), policy)
     note(str([(j.id, j.submit, j.deadline, j.end, j.sizes) for j in record.jobs]))
     for job in record.jobs:
         assert job.state in ("done", "rejected")
@@ -198,17 +198,19 @@ def test_an_admitted_deadline_is_kept_while_speeds_are_as_believed(
 
 def test_as_many_deadlines_as_elasticflow_and_best_effort_ends_sooner() -> None:
     mix = Mix(best_effort=0.5, rigid_sizes=((1, 0.7), (2, 0.2), (4, 0.1)))
-    trace = generate(150, 16, load=1.2, elastic=0.7, seed=3, mix=mix)
+    trace = generate(150, 16, load=1.2, elastic=0.7, seed=0, mix=mix)
     cluster = parse_short("2x8xa100")
-    ratio, mean = {}, {}
+    kept, mean = {}, {}
     for name, policy in {"bough": Bough(), "elasticflow": ElasticFlow()}.items():
         jobs = simulate(trace, cluster, policy).jobs
         asked = [job for job in jobs if job.service == "guaranteed"]
-        ratio[name] = sum(job.end <= job.deadline for job in asked if job.state == "done")
+        admitted = [job for job in asked if job.state == "done"]
+        kept[name] = sum(job.end <= job.deadline for job in admitted)
+        assert kept[name] == len(admitted)
         rest = [job.end - job.submit for job in jobs if job.service != "guaranteed"]
         mean[name] = sum(rest) / len(rest)
-    assert ratio["bough"] >= ratio["elasticflow"] - 1
-    assert mean["bough"] < mean["elasticflow"]
+    assert kept["bough"] >= kept["elasticflow"]
+    assert mean["bough"] < 0.7 * mean["elasticflow"]
 
 
 # ------------------------------------------------------------------ queues

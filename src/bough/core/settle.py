@@ -28,6 +28,8 @@ class Settlement:
         self.locality_seconds = locality_seconds
         #: Whether smaller jobs move aside where a size finds no place.
         self.moves = moves
+        #: Whether those that waited long may be scattered.
+        self.scatters = True
         #: row -> place before the trial, for every row whose place was changed, in order.
         self.before: dict[int, tuple[Slots, Seats]] = {}
         #: row -> pool before the trial, for every row that was moved to another.
@@ -102,7 +104,9 @@ class Settlement:
         if exact and not evicts and not have and self.hopeless(row, job, pool, want):
             self.failed[row] = FRAGMENTATION
             return 0
-        if self.try_size(row, job, pool, want) or (self.moves and make_way(self, row, want)):
+        if self.moves and self.try_compact(row, job, pool, want):
+            return want
+        if self.try_size(row, job, pool, want):
             return want
         if not exact:
             least = max(int(wi[LO, row]), have + 1)
@@ -133,6 +137,13 @@ class Settlement:
         until = float(self.state.table.wf[SINCE, row]) + self.locality_seconds
         self.wake_at = min(self.wake_at, until)
         return True
+
+    def try_compact(self, row: int, job: Job, pool: int, want: int) -> bool:
+        """Whether a compact place was found, if need be by moving smaller jobs."""
+        self.scatters = False
+        found = self.try_size(row, job, pool, want) or make_way(self, row, want)
+        self.scatters = True
+        return found
 
     def try_size(self, row: int, job: Job, pool: int, want: int) -> bool:
         """Whether a place of that size was found and taken."""
@@ -165,6 +176,8 @@ class Settlement:
         found = state.find(job, pool, size, near)
         if found is not None or spec.topology.mode != "prefer" or (size == 1 and not near):
             return found
+        if not self.scatters:
+            return None
         patient_until = float(state.table.wf[SINCE, row]) + self.locality_seconds
         if state.now < patient_until:
             self.wake_at = min(self.wake_at, patient_until)

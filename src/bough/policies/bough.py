@@ -84,7 +84,9 @@ class Bough(Policy, frozen=True):
         worth[promised.rows] *= self.early
         sizes = marginal_fill(view, weights=worth, order=rows, least=least)
         soonest = promised.wake_at(view.now, sizes)
-        return Plan(sizes, wake_at=max(soonest, view.now + PAUSE_SECONDS))
+        if view.doubt:
+            soonest = max(soonest, view.now + PAUSE_SECONDS)
+        return Plan(sizes, wake_at=soonest)
 
     def _margin(self, view: View) -> Floats:
         """The part of each row's believed speed that is not counted on."""
