@@ -1,11 +1,10 @@
 """What to believe of a job nobody has measured: an estimate that learns from jobs that ended.
 
-Four facts are learnt: how long jobs run, by model and by user, how far off users' estimates are,
-how well models scale (the exponent of a power law), and how device-seconds are distributed among
-jobs. Every mean is drawn
-towards the one above it by PULL imagined jobs, so that one odd job does not decide. Durations are
-averaged as logarithms: they spread over orders of magnitude, and the estimate is therefore a
-median.
+Five facts are learnt: how long jobs run, by model and by user, how far off users' estimates are,
+how well models scale (the exponent of a power law), how device-seconds are distributed among jobs,
+and how wrong beliefs were when a job was first measured. Every mean is drawn towards the one above
+it by PULL imagined jobs, so that one odd job does not decide. Durations are averaged as logarithms:
+they spread over orders of magnitude, and the estimate is therefore a median.
 """
 
 from __future__ import annotations

@@ -199,12 +199,7 @@ class Scheduler:
         state = self.state
         if event.id in state.jobs or event.id in state.ended:
             return None
-<<<<<<< HEAD
         verdict = self.policy.admit(admission_view(state, event.spec, self.policy), event.spec)
-=======
-        view = admission_view(state, event.spec, self.policy.scope == "queue")
-        verdict = self.policy.admit(view, event.spec)
->>>>>>> 55685f0 (wip)
         if not verdict.accepted:
             state.ended[event.id] = "rejected"
             state.farewells.keep(event.id, verdict.reason())
