@@ -303,8 +303,7 @@ def draft_matrix(state: State, policy: Policy, blocked: Bools | None) -> Draft:
         now=state.now, devices=devices, jobs=jobs, classes=state.classes.table(),
         pools=tuple(pools.tolist()), pool_names=tuple(topology.kinds),
         queues=shares(state, devices), history=history(state, policy),
-        doubt=state.speedups.prior.doubt(),
-        classes_on=on,
+        classes_on=on, doubt=state.speedups.prior.doubt(),
         ran_on=ran_on(table, rows, len(pools), state.memory_seconds),
         ground=survey(state, rows, None) if policy.places else None,
     )  # fmt: skip
