@@ -321,6 +321,8 @@ class State:
     def most_on(self, job: Job, pool: int) -> int:
         """The largest size it could be placed at on that kind if nothing else ran; 0: none."""
         sizes, anywhere = job.spec.sizes(), job.plain and self.locality_relaxes
+        if pool >= len(self.topology.kinds):  # no node has joined
+            return 0
         if anywhere and self.topology.usable(pool) >= sizes[-1]:
             return sizes[-1]
         relaxed = job.spec.topology.mode == "prefer" and self.locality_relaxes
