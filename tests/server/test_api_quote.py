@@ -144,3 +144,19 @@ def test_one_that_takes_too_long_is_given_up(
         client.quote(order("true"))
     monkeypatch.undo()
     assert client.quote(order("true")).verdict == "accept"
+
+
+def test_the_process_that_looks_ahead_may_die(served: Served, client: Client) -> None:
+    """The next quote starts another; and none is left when the daemon has ended."""
+    assert client.quote(order("true")).verdict == "accept"
+    prophet = served.service.foresight._quotes
+    process = prophet._process
+    assert process is not None
+    process.kill()
+    process.wait()
+    assert client.quote(order("true")).verdict == "accept"
+    second = prophet._process
+    assert second is not None
+    assert second.pid != process.pid
+    served.stop()
+    assert second.poll() is not None

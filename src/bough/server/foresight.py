@@ -87,7 +87,10 @@ class Prophet:
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
-            if self._process is None or self._process.poll() is not None:
+            if self._process is not None and self._process.poll() is not None:
+                _let_go(self._process)
+                self._process = None
+            if self._process is None:
                 command = [sys.executable, "-P", "-m", "bough.server.prophet"]
                 self._process = subprocess.Popen(
                     command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/"
@@ -106,14 +109,18 @@ class Prophet:
             process, self._process = self._process, None
             if self._timer is not None:
                 self._timer.cancel()
-            if process is None:
-                return
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                with suppress(OSError):  # what was not read is not missed
-                    if pipe is not None:
-                        pipe.close()
+            if process is not None:
+                _let_go(process)
+
+
+def _let_go(process: subprocess.Popen[bytes]) -> None:
+    """End it, if it has not ended, and close what led to it."""
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        with suppress(OSError):  # what was not read is not missed
+            if pipe is not None:
+                pipe.close()
 
 
 class Known(NamedTuple):
