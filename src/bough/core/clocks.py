@@ -31,13 +31,16 @@ def set_clocks(state: State, wanted: Mapping[int, float]) -> None:
 
 
 def slow_down(state: State) -> None:
-    """Let what is believed of the speed of jobs follow their clocks, after sizes were changed."""
-    gone = []
+    """Let what is believed of the speed of jobs follow their clocks, after sizes were changed.
+
+    A change of size leaves the rate of full clock; any other was measured, or is right.
+    """
+    wi, wf, gone = state.table.wi, state.table.wf, []
     for serial in sorted(state.slowed):
         row = state.by_serial(serial)
         if row is None:
             gone.append(serial)
-        else:
+        elif wf[RATE, row] == state.classes.speed(int(wi[CLS, row]), int(wi[SIZE, row])):
             set_rate(state, row, state.table.items[row])
     state.slowed.difference_update(gone)
 
