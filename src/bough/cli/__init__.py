@@ -54,8 +54,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "whatif": ("bough.cli.whatif:command", "Replay the same jobs under a change."),
     "shadow": ("bough.cli.shadow:command", "Say what another policy would have done here."),
     "sweep": ("bough.cli.sweep:command", "Simulate loads × policies × seeds in parallel."),
+    "experiment": ("bough.cli.experiment:command", "Run an experiment that is a file."),
     "trace": ("bough.cli.trace:command", "Describe, convert or generate traces."),
-    "policies": ("bough.cli.policies:command", "List the policies, or show one."),
+    "policies": ("bough.cli.policies:command", "List the policies, show one, begin a new one."),
     "journal": ("bough.cli.journal:command", "Export, replay or verify what was decided."),
     "reproduce": ("bough.cli.reproduce:command", "Compare with published results."),
 }
@@ -68,7 +69,9 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "Cluster": ("queue", "devices", "user", "report", "whatif", "shadow"),
     "Service": ("up", "down", "status", "config", "token", "journal", "doctor", "completion"),
-    "Simulator": ("compare", "simulate", "sweep", "trace", "policies", "reproduce"),
+    "Simulator": (
+        "compare", "simulate", "sweep", "experiment", "trace", "policies", "reproduce",
+    ),
 }  # fmt: skip
 
 EXIT_BROKEN_PIPE = 1  # what click answers when it meets one first

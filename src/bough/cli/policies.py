@@ -6,6 +6,7 @@ import ast
 import inspect
 import shutil
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -70,6 +71,24 @@ def show(name: str) -> None:
     example = f"{name}:{table[0].name}={table[0].default}" if table else name
     click.echo(f"\nUse it with --policy '{example}'")
     click.echo(f"Source: {inspect.getfile(policy)}")
+
+
+@command.command("new")
+@click.argument("file", type=click.Path(path_type=Path))
+def new(file: Path) -> None:
+    """Write a policy that works into FILE, and its test beside it.
+
+    \b
+    bough policies new mine.py
+    bough simulate trace.jsonl -c 8x8xa100 -p ./mine.py,las
+    """
+    from bough.cli.newpolicy import write
+
+    policy, test = write(file)
+    named = str(policy) if policy.parent != Path() else f"./{policy}"
+    click.echo(f"wrote {policy} and {test}")
+    click.echo(f"try it:  bough simulate TRACE -c 8x8xa100 -p {named},las")
+    click.echo(f"test it: pytest {test}   (pip install 'bough[testing]')")
 
 
 def print_json(found: dict[str, type[Policy]]) -> None:

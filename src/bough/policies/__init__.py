@@ -1,4 +1,4 @@
-"""Finds a policy by its name: in the built-in table, else among entry points."""
+"""Finds a policy by its name: in the built-in table, in a file, else among entry points."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import msgspec
 
 from bough.core.policy import Policy
 from bough.errors import nearest
+from bough.policies._file import is_file, load
 
 #: Name: class in the module of that name. Loaded when asked for.
 _BUILTIN: Final[dict[str, str]] = {
@@ -68,13 +69,15 @@ def _others() -> dict[str, EntryPoint]:
 
 
 def find(text: str) -> Policy:
-    """The policy a text names: ``las``, ``las(limits=[3250,7200])`` or ``edf:greedy=true``.
+    """The policy a text names: ``las``, ``las(limits=[3250,7200])``, ``./mine.py:knob=1``.
 
     ValueError when there is no such policy or it has no such knob.
     """
     name, knobs = parse(text)
     if name in _BUILTIN:
         kind = _load(name)
+    elif is_file(name):
+        kind = load(name)
     else:
         others = _others()
         if name not in others:
@@ -106,8 +109,10 @@ def parse(text: str) -> tuple[str, dict[str, Any]]:
         name, _, rest = text[:-1].partition("(")
     else:
         name, _, rest = text.partition(":")
-    name = name.strip().replace("-", "_").lower()
-    if not name.isidentifier():
+    name = name.strip()
+    if not is_file(name):
+        name = name.replace("-", "_").lower()
+    if not (name.isidentifier() or is_file(name)):
         raise ValueError(f"{text!r} is no policy: write NAME, NAME(knob=value) or NAME:knob=value")
     knobs: dict[str, Any] = {}
     for part in _split(rest):

@@ -133,7 +133,16 @@ def fingerprint(common: Sweep) -> str:
 
 
 def read_rows(file: Path, mark: str) -> Iterator[Row]:
-    """The rows of an earlier start of the same sweep; a torn last line is cut off."""
+    """The rows of an earlier start of the same sweep."""
+    for number, (theirs, row) in enumerate(kept_rows(file), 1):
+        if theirs != mark:
+            hint = "name another file with --out, or start over with --restart"
+            raise InputError("holds another sweep", file=str(file), line=number, hint=hint)
+        yield row
+
+
+def kept_rows(file: Path) -> Iterator[tuple[str, Row]]:
+    """The rows of a file, each with the fingerprint of its sweep; a torn last line is cut off."""
     if not file.exists():
         return
     whole = file.read_bytes()
@@ -148,10 +157,7 @@ def read_rows(file: Path, mark: str) -> Iterator[Row]:
             point_of(row)
         except (msgspec.DecodeError, KeyError, TypeError):
             raise InputError("is no line of a sweep", file=str(file), line=number) from None
-        if theirs != mark:
-            hint = "name another file with --out, or start over with --restart"
-            raise InputError("holds another sweep", file=str(file), line=number, hint=hint)
-        yield row
+        yield theirs, row
 
 
 def point_of(row: Row) -> Point:
