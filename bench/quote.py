@@ -28,7 +28,7 @@ from bough.core import model as m
 from bough.core.cluster import Cluster, parse_short
 from bough.core.doubt import CERTAIN, Doubt
 from bough.core.expected import NOBODY
-from bough.core.forecast import VERSIONS, outlook, unfold
+from bough.core.outlooks import VERSIONS, outlook, unfold
 from bough.core.prior import ESTIMATE_SPREAD
 from bough.core.queues import QueueTree
 from bough.core.quote import quote

@@ -15,7 +15,7 @@ from bough.core import model as m
 from bough.core.cluster import parse_short
 from bough.core.doubt import CERTAIN, Doubt
 from bough.core.expected import Arrival, Past
-from bough.core.forecast import interval, outlooks, unfold
+from bough.core.outlooks import interval, outlooks, unfold
 from bough.core.versions import Version
 from bough.policies import find
 from bough.sim.cut import Cut, cut

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -10,16 +13,21 @@ from hypothesis import strategies as st
 from bough.core import model as m
 from bough.core.cluster import parse_short
 from bough.core.doubt import CERTAIN, Doubt
+from bough.core.outlooks import in_turn
 from bough.core.queues import QueueTree
 from bough.core.quote import quote
 from bough.core.scheduler import Scheduler
 from bough.core.speedup import SpeedBook
+from bough.forks import Forks
 from bough.policies import find
 from bough.sim.cut import cut
 from bough.sim.engine import simulate
 from bough.sim.runs import Setting
 from bough.sim.synthetic import Mix, generate
 from bough.sim.trace import TraceJob
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def cluster(policy: str, text: str = "1x8xa100", *jobs: m.JobSpec) -> Scheduler:
@@ -172,3 +180,23 @@ def test_asked_again_it_says_the_same() -> None:
     doubt = Doubt(past=there.past)
     first = quote(there.scheduler, job("x", 4, 900.0), doubt, versions=4)
     assert quote(there.scheduler, job("x", 4, 900.0), doubt, versions=4) == first
+
+
+def backwards(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """The last first, as another process may be."""
+    return [work(item) for item in reversed(items)][::-1]
+
+
+@pytest.mark.parametrize("policy", ["las", "fair", "elasticflow"])
+@pytest.mark.parametrize("service", ["best-effort", "guaranteed"])
+def test_it_is_the_same_whoever_runs_the_versions(policy: str, service: str) -> None:
+    trace = generate(40, 16, load=1.5, elastic=0.5, seed=4, mix=Mix(best_effort=0.5))
+    of = Setting(trace=trace, cluster=parse_short("2x8xa100"), cluster_name="")
+    there = cut(of, find(policy), trace.jobs[20].submit)
+    asked = job("x", 4, 3600.0, service=service, deadline=there.at + 4000.0)
+    found = []
+    for run in (in_turn, backwards, Forks(2), Forks(3)):
+        doubt = Doubt(past=there.past)
+        found.append(quote(there.scheduler, asked, doubt, versions=6, now=there.at, run=run))
+    assert found[0].alternatives
+    assert all(each == found[0] for each in found)

@@ -114,6 +114,7 @@ def quoted(source: Source, asked: Sequence[Submission]) -> list[Quote]:
         raise InputError("--state and --from exclude each other")
     from bough.core.doubt import Doubt
     from bough.core.quote import quote
+    from bough.forks import Forks
 
     found = of_trace(source, source.trace) if source.trace is not None else of_state(source)
     queues = found.scheduler.state.queues
@@ -121,6 +122,7 @@ def quoted(source: Source, asked: Sequence[Submission]) -> list[Quote]:
         quote(
             found.scheduler, one.spec, Doubt(past=found.past), versions=source.versions,
             horizon=source.horizon, queues=() if queues.trivial else queues.names, now=found.at,
+            run=Forks(),
         )
         for one in asked
     ]  # fmt: skip

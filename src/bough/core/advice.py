@@ -19,7 +19,7 @@ from bough.core.policy import Policy
 from bough.core.prospects import Alternative, Delay, Interval
 from bough.core.reason import many
 from bough.core.scheduler import Scheduler
-from bough.core.trials import Bench, Look, Trial
+from bough.core.trials import MIDDLE, Ask, Bench, Look, Trial
 from bough.core.units import format_duration
 
 #: Versions that an alternative is tried in once it looked good in one, and how many of those.
@@ -59,19 +59,22 @@ def some(bench: Bench) -> Sequence[int]:
 def better(bench: Bench, found: Trial, queues: Sequence[str]) -> list[Good]:
     """The changes that help, the soonest done first."""
     numbers = some(bench)
-    first, base = bench.part(found, numbers[:1]), bench.part(found, numbers)
-    looked: list[tuple[float, int, Way, Trial]] = []
-    for way in ways(bench, found, queues):
-        trial = bench.tried(way.spec, way.later, numbers[:1])
+    first, base = bench.tried(found.spec, numbers[:1]), bench.tried(found.spec, numbers)
+    every = list(ways(bench, found, queues))
+    bench.see_all(Ask(way.spec, way.later, numbers[0]) for way in every)
+    looked: list[tuple[float, int, Way]] = []
+    for way in every:
+        trial = bench.tried(way.spec, numbers[:1], way.later)
         if helps(trial, first, found.accepted, bench.now):
-            looked.append((trial.outlook.ends.p50 or m.INFINITY, len(looked), way, trial))
-    good = []
-    for _, _, way, seen in sorted(looked)[:ALTERNATIVES_MAX]:
-        rest = bench.tried(way.spec, way.later, numbers[1:]) if len(numbers) > 1 else seen
-        trial = bench.joined(seen, rest) if len(numbers) > 1 else seen
-        if helps(trial, base, found.accepted, bench.now):
-            good.append(Good(way, trial, bench.looked(way.spec, way.later)))
-    return good
+            looked.append((trial.outlook.ends.p50 or m.INFINITY, len(looked), way))
+    best = [way for _, _, way in sorted(looked)[:ALTERNATIVES_MAX]]
+    further = (*numbers, MIDDLE)
+    bench.see_all(Ask(way.spec, way.later, number) for way in best for number in further)
+    good = [
+        Good(way, bench.tried(way.spec, numbers, way.later), bench.looked(way.spec, way.later))
+        for way in best
+    ]
+    return [one for one in good if helps(one.trial, base, found.accepted, bench.now)]
 
 
 def told(good: Sequence[Good], delays: Mapping[int, tuple[Delay, ...]]) -> tuple[Alternative, ...]:
@@ -126,8 +129,9 @@ def promises(bench: Bench, found: Trial, deadline: float | None) -> list[Good]:
         good.append(Way(words, late))
     loose = msgspec.structs.replace(spec, service="best-effort")
     good.append(Way("Submit it as best-effort: it runs, without a promise", loose))
-    tried = [Good(way, bench.tried(way.spec, 0.0, some(bench)), bench.looked(way.spec))
-             for way in good]  # fmt: skip
+    numbers = some(bench)
+    bench.see_all(Ask(way.spec, 0.0, number) for way in good for number in (*numbers, MIDDLE))
+    tried = [Good(way, bench.tried(way.spec, numbers), bench.looked(way.spec)) for way in good]
     return [one for one in tried if one.trial.accepted]
 
 
@@ -140,7 +144,7 @@ def earliest(bench: Bench, found: Trial) -> float | None:
     for part in STRETCHES if first is not None else ():
         deadline = bench.now + part * (first - bench.now)  # type: ignore[operator]
         asked = msgspec.structs.replace(spec, deadline=deadline, deadline_after=None)
-        if bench.tried(asked, 0.0, some(bench)).accepted:
+        if bench.tried(asked, some(bench)).accepted:
             return deadline
     return None
 

@@ -9,11 +9,11 @@ import msgspec
 from bough.core import advice
 from bough.core import model as m
 from bough.core.doubt import Doubt
-from bough.core.forecast import HORIZON_SECONDS, VERSIONS
+from bough.core.outlooks import HORIZON_SECONDS, VERSIONS, Runner, in_turn
 from bough.core.prospects import Alternative, Outlook, Quote, Verdict
 from bough.core.reason import Facts, Reason
 from bough.core.scheduler import Scheduler
-from bough.core.trials import CONFIDENCE, Bench, Trial
+from bough.core.trials import CONFIDENCE, MIDDLE, Bench, Trial
 from bough.core.units import format_duration
 
 
@@ -26,10 +26,15 @@ def quote(
     horizon: float = HORIZON_SECONDS,
     queues: Sequence[str] = (),
     now: float | None = None,
+    run: Runner = in_turn,
 ) -> Quote:
-    """What would become of the job if it were submitted now; `queues` are others it may go to."""
-    bench = Bench(scheduler, doubt, versions, horizon, now)
-    found, first = bench.tried(spec), bench.looked(spec)
+    """What would become of the job if it were submitted now; `queues` are others it may go to.
+
+    It is the same whoever runs the versions, and in how many processes.
+    """
+    bench = Bench(scheduler, doubt, versions, horizon, now, run)
+    bench.see(spec, (*range(versions), MIDDLE))
+    found, first = bench.tried(spec, range(versions)), bench.looked(spec)
     deadline = advice.earliest(bench, found)
     good = advice.promises(bench, found, deadline) + advice.better(bench, found, queues)
     delays = bench.delays([first, *(one.look for one in good)])

@@ -10,7 +10,7 @@ import msgspec
 from bough.core import model as m
 from bough.core.bill import emits, is_costly
 from bough.core.doubt import Doubt, Fate
-from bough.core.forecast import interval, outlook, unfold
+from bough.core.outlooks import Runner, in_turn, interval, outlook
 from bough.core.prospects import Delay, Outlook
 from bough.core.reason import Reason, explain
 from bough.core.scheduler import Scheduler
@@ -25,14 +25,34 @@ DELAY_SECONDS, DELAY_SHARE = 30.0, 0.01
 DELAYED_MAX: Final = 20
 #: What the job is called in the forks.
 NEW: Final = "this job"
+#: The version in which nobody is lucky or unlucky, to the second.
+MIDDLE: Final = -1
+
+
+class Ask(NamedTuple):
+    """A job to be submitted so many seconds after now, in one version."""
+
+    spec: m.JobSpec
+    later: float
+    number: int
+
+
+class Seen(NamedTuple):
+    """What came of it there."""
+
+    fate: Fate
+    #: Why it was not taken on, if it was not; and how it stood right after it was.
+    refusal: Reason | None
+    stands: Reason
+    #: When it was over; in the middle also when each job that is there is over.
+    at: float
+    ends: dict[str, float]
 
 
 class Trial(NamedTuple):
     """What came of a job in some versions."""
 
     spec: m.JobSpec
-    #: In each version.
-    fates: tuple[Fate, ...]
     outlook: Outlook
     #: Why it was not taken on, if it was not; and how it stood right after it was.
     refusal: Reason | None
@@ -53,7 +73,8 @@ class Trial(NamedTuple):
 class Look(NamedTuple):
     """What came of everybody, if what is believed most is true, until the job was over."""
 
-    trial: Trial
+    #: The job was taken on, and over then.
+    taken: bool
     at: float
     #: When each job that is there is over: as seen, or by what it has left.
     ends: dict[str, float]
@@ -69,56 +90,61 @@ class Bench:
         versions: int,
         horizon: float,
         now: float | None = None,
+        run: Runner = in_turn,
     ) -> None:
-        self.scheduler, self.doubt = scheduler, doubt
+        self.scheduler, self.doubt, self.run = scheduler, doubt, run
         self.versions, self.horizon = versions, horizon
         self.picture: Image = scheduler.picture(now)
         self.now = self.picture.now
         self.there = [job.id for job in scheduler.state.table.items]
+        #: What was seen before is not looked at again.
+        self._seen: dict[tuple[bytes, float, int], Seen] = {}
 
-    def tried(
-        self, spec: m.JobSpec, later: float = 0.0, numbers: Sequence[int] | None = None
-    ) -> Trial:
-        """Submit a job in forks of the state, and see; `numbers` picks some of the versions."""
-        said: list[tuple[Reason | None, Reason]] = []
+    def see(self, spec: m.JobSpec, numbers: Sequence[int], later: float = 0.0) -> list[Seen]:
+        """What comes of a job in these versions."""
+        return self.see_all([Ask(spec, later, number) for number in numbers])
 
-        def submit(version: Version) -> None:
-            said.append(self.submitted(version, spec, later))
+    def see_all(self, asks: Iterable[Ask]) -> list[Seen]:
+        """The same of several, those that were not seen before side by side."""
+        named = [(_name(ask), ask) for ask in asks]
+        new = {name: ask for name, ask in named if name not in self._seen}
+        self._seen.update(zip(new, self.run(self._submitted, list(new.values())), strict=True))
+        return [self._seen[name] for name, _ in named]
 
-        unfolded = unfold(
-            self.scheduler, (NEW,), self.doubt, versions=self.versions, horizon=self.horizon,
-            change=submit, picture=self.picture, numbers=numbers,
-        )  # fmt: skip
-        return self.judged(spec, [fates[NEW] for fates in unfolded], said[0], later)
-
-    def looked(self, spec: m.JobSpec, later: float = 0.0) -> Look:
-        """The same in the one version in which nobody is lucky or unlucky."""
-        version = self.middle()
-        said = self.submitted(version, spec, later)
+    def _submitted(self, ask: Ask) -> Seen:
+        """Submit it in a fork of the state, and see."""
+        version = self.middle() if ask.number == MIDDLE else self.version(ask.number)
+        if ask.later:
+            version.pass_by(self.now + ask.later)
+        version.submit(NEW, ask.spec)
+        stands = explain(version.state, NEW)
+        refusal = stands if version.fates[NEW].how == "rejected" else None
         version.run((NEW,), self.now + self.horizon)
-        trial = self.judged(spec, [version.fates[NEW]], said, later)
-        return Look(trial, version.now, {id: end_of(version, id) for id in self.there})
+        there = self.there if ask.number == MIDDLE else ()
+        ends = {id: end_of(version, id) for id in there}
+        return Seen(version.fates[NEW], refusal, stands, version.now, ends)
+
+    def version(self, number: int) -> Version:
+        """One of those that differ from what is believed most."""
+        return Version(
+            self.scheduler, self.doubt, number, self.versions, self.picture, charged=(NEW,)
+        )
 
     def middle(self) -> Version:
         """What is to come if what is believed most is true, to the second."""
         exact = msgspec.structs.replace(self.doubt, grain=0.0)
         return Version(self.scheduler, exact, picture=self.picture, charged=(NEW,))
 
-    def submitted(
-        self, version: Version, spec: m.JobSpec, later: float
-    ) -> tuple[Reason | None, Reason]:
-        """Why it is not taken on, if it is not; and how it stands."""
-        if later:
-            version.pass_by(self.now + later)
-        version.submit(NEW, spec)
-        stands = explain(version.state, NEW)
-        return stands if version.fates[NEW].how == "rejected" else None, stands
+    def tried(self, spec: m.JobSpec, numbers: Sequence[int], later: float = 0.0) -> Trial:
+        """What came of a job in these versions, summed up."""
+        seen = self.see(spec, numbers, later)
+        look = self.outlook([each.fate for each in seen], spec, later)
+        return Trial(spec, look, seen[0].refusal, seen[0].stands, later)
 
-    def judged(
-        self, spec: m.JobSpec, fates: Sequence[Fate], said: tuple[Reason | None, Reason],
-        later: float,
-    ) -> Trial:  # fmt: skip
-        return Trial(spec, tuple(fates), self.outlook(fates, spec, later), *said, later)
+    def looked(self, spec: m.JobSpec, later: float = 0.0) -> Look:
+        """The same in the one version in which nobody is lucky or unlucky."""
+        (seen,) = self.see(spec, (MIDDLE,), later)
+        return Look(seen.refusal is None, seen.at, seen.ends)
 
     def outlook(self, fates: Sequence[Fate], spec: m.JobSpec, later: float = 0.0) -> Outlook:
         """Summed up, with what power emits and costs here."""
@@ -138,21 +164,11 @@ class Bench:
             deadline = min(deadline, self.now + later + spec.deadline_after)
         return deadline
 
-    def part(self, trial: Trial, numbers: Sequence[int]) -> Trial:
-        """The same, as seen in some of its versions."""
-        fates = tuple(trial.fates[number] for number in numbers)
-        return trial._replace(fates=fates, outlook=self.outlook(fates, trial.spec, trial.later))
-
-    def joined(self, one: Trial, other: Trial) -> Trial:
-        """As seen in the versions of both."""
-        fates = (*one.fates, *other.fates)
-        return one._replace(fates=fates, outlook=self.outlook(fates, one.spec, one.later))
-
     def delays(self, looks: Iterable[Look]) -> dict[int, tuple[Delay, ...]]:
         """Whom each would delay: others are followed without it to the moment it is over."""
         without, found = self.middle(), {}
         for look in sorted(looks, key=lambda look: look.at):
-            if look.trial.refusal is None:
+            if look.taken:
                 without.pass_by(look.at)
                 was = {id: end_of(without, id) for id in self.there}
                 found[id(look)] = self.later(was, look.ends)
@@ -175,3 +191,8 @@ def end_of(version: Version, id: str) -> float:
     """When it is over: as seen, or by what it has left."""
     fate = version.fates[id]
     return fate.ends if fate.how else version.now + version.seconds_left(id)
+
+
+def _name(ask: Ask) -> tuple[bytes, float, int]:
+    """Equal for what is equal."""
+    return msgspec.msgpack.encode(ask.spec), ask.later, ask.number

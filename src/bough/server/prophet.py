@@ -14,10 +14,11 @@ import msgspec
 
 from bough.core.doubt import Doubt
 from bough.core.expected import Arrival, Past
-from bough.core.forecast import outlooks
 from bough.core.model import Frozen, JobSpec
+from bough.core.outlooks import Runner, in_turn, outlooks
 from bough.core.prospects import Outlook, Quote
 from bough.core.quote import quote
+from bough.forks import Forks
 from bough.server.replay import make_scheduler
 from bough.server.rows import Conditions
 
@@ -55,7 +56,7 @@ class Answer(Frozen, frozen=True):
     error: str = ""
 
 
-def foretell(errand: Errand) -> Answer:
+def foretell(errand: Errand, run: Runner = in_turn) -> Answer:
     """Run copies of that state forward."""
     scheduler = make_scheduler(errand.conditions)
     scheduler.from_bytes(errand.snapshot)
@@ -64,12 +65,12 @@ def foretell(errand: Errand) -> Answer:
     if errand.spec is not None:
         found = quote(
             scheduler, errand.spec, doubt, versions=errand.versions, horizon=errand.horizon,
-            queues=errand.queues, now=errand.now,
+            queues=errand.queues, now=errand.now, run=run,
         )  # fmt: skip
         return Answer(quote=found)
     seen = outlooks(
         scheduler, errand.ids, doubt, versions=errand.versions, horizon=errand.horizon,
-        now=errand.now,
+        now=errand.now, run=run,
     )  # fmt: skip
     return Answer(outlooks=seen)
 
@@ -98,9 +99,10 @@ def receive(given: BinaryIO) -> bytes | None:
 def main() -> None:
     """Until nobody asks any more."""
     os.nice(NICENESS)
+    run = Forks()
     while (data := receive(sys.stdin.buffer)) is not None:
         try:
-            answer = foretell(msgspec.msgpack.decode(data, type=Errand))
+            answer = foretell(msgspec.msgpack.decode(data, type=Errand), run)
         except Exception as error:
             answer = Answer(error=f"{type(error).__name__}: {error}")
         send(sys.stdout.buffer, answer)

@@ -11,7 +11,7 @@ import numpy as np
 from bough.core import model as m
 from bough.core.doubt import Doubt
 from bough.core.expected import Arrival, Past
-from bough.core.forecast import VERSIONS, part, unfold
+from bough.core.outlooks import VERSIONS, part, unfold
 from bough.core.policy import Policy
 from bough.core.trials import NEW
 from bough.sim.engine import Engine

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from bough.core import model as m
 from bough.core.doubt import CERTAIN, Doubt, Fate
@@ -24,6 +24,19 @@ HORIZON_SECONDS: Final = 30 * 86_400.0
 HOUR_SECONDS: Final = 3600.0
 #: Changes what is there before it is run forward.
 Change = Callable[[Version], None]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Runner(Protocol):
+    """Does pure work on items, in this process or in several; the results in their order."""
+
+    def __call__(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]: ...
+
+
+def in_turn(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """One after the other."""
+    return [work(item) for item in items]
 
 
 def unfold(
@@ -35,22 +48,19 @@ def unfold(
     horizon: float = HORIZON_SECONDS,
     change: Change | None = None,
     picture: Image | None = None,
-    numbers: Sequence[int] | None = None,
+    run: Runner = in_turn,
 ) -> list[dict[str, Fate]]:
-    """The fates of all jobs in each version; those of the watched are followed to their end.
+    """The fates of the watched in each version, followed to their end."""
+    taken = picture or scheduler.picture()
 
-    With `numbers`, only these of so many versions are looked at.
-    """
-    picture = picture or scheduler.picture()
-    until = picture.now + horizon
-    found = []
-    for number in range(versions) if numbers is None else numbers:
-        version = Version(scheduler, doubt, number, versions, picture, watched)
+    def forward(number: int) -> dict[str, Fate]:
+        version = Version(scheduler, doubt, number, versions, taken, watched)
         if change is not None:
             change(version)
-        version.run(watched, until)
-        found.append(version.fates)
-    return found
+        version.run(watched, taken.now + horizon)
+        return {id: version.fates[id] for id in watched if id in version.fates}
+
+    return run(forward, range(versions))
 
 
 def outlook(fates: Sequence[Fate], deadline: float = m.INFINITY) -> Outlook:
@@ -79,13 +89,14 @@ def outlooks(
     horizon: float = HORIZON_SECONDS,
     change: Change | None = None,
     now: float | None = None,
+    run: Runner = in_turn,
 ) -> dict[str, Outlook]:
     """What is to be expected of live jobs, after a change if there is one."""
     jobs = scheduler.state.jobs
     ids = [id for id in ids if id in jobs]
     found = unfold(
         scheduler, ids, doubt, versions=versions, horizon=horizon, change=change,
-        picture=scheduler.picture(now),
+        picture=scheduler.picture(now), run=run,
     )  # fmt: skip
     deadlines = deadlines_of(scheduler, ids)
     return {id: outlook([fates[id] for fates in found], deadlines[id]) for id in ids}
