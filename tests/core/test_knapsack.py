@@ -50,6 +50,17 @@ def test_nothing_to_choose_from() -> None:
     assert knapsack_relaxed(np.zeros((2, 0)), none, none, np.array([4])).worth == 0.0
 
 
+def test_many_jobs_in_several_pools_come_close_to_the_bound() -> None:
+    """Few kinds of jobs, each best somewhere else: where prices begin must not keep them apart."""
+    draw = np.random.default_rng(0)
+    models = draw.uniform(0.2, 1.0, (10, 3, 5)).cumsum(axis=2).reshape(10, -1)
+    value = models[draw.integers(10, size=300)] ** 0.7
+    size, pool = np.tile([1, 2, 4, 8, 16], 3), np.repeat([0, 1, 2], 5)
+    for devices in ([60, 30, 30], [300, 150, 150], [2400, 1200, 1200]):
+        choice = knapsack_relaxed(value, size, pool, np.array(devices))
+        assert choice.worth >= 0.95 * choice.bound
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_feasible_and_below_the_bound(data: st.DataObject) -> None:

@@ -72,7 +72,7 @@ class TestDrf(PolicyContract):
 
 
 class TestEdf(PolicyContract):
-    policies = (Edf(), Edf(greedy=True))
+    policies = (Edf(), Edf(greedy=True), Edf(admission=True))
     passes_over = True
 
 

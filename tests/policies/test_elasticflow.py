@@ -12,6 +12,7 @@ from tests.sim.replays import assert_books_agree, found, job, replay
 from bough.core.model import INFINITY, JobSpec
 from bough.core.policy import Newcomer, Plan, Verdict, View
 from bough.core.speedup import Curve
+from bough.policies.edf import Edf
 from bough.policies.elasticflow import ElasticFlow
 from bough.testing.policies import PolicyContract
 from bough.testing.views import Row, make_view
@@ -119,6 +120,38 @@ class TestAdmission:
         assert states == {"one": "done", "two": "rejected"}
 
 
+class TestEdfWithAdmission:
+    def judged(self, view: View, left: float, deadline: float, **knobs: bool) -> Verdict:
+        view.newcomer = Newcomer(cls=0, left=left, deadline=deadline)
+        return Edf(admission=True, **knobs).admit(view, JobSpec(name="x", service="guaranteed"))
+
+    def test_each_has_all_it_can_use_in_turn(self) -> None:
+        """The first has 4 devices until 50; a second of as much work is done at 100."""
+        first = row(SCALES, guaranteed=True, left=200.0, deadline=60.0)
+        view = make_view(4, [first], now=0.0)
+        assert self.judged(view, 200.0, 100.0).accepted
+        verdict = self.judged(view, 200.0, 99.0)
+        assert (verdict.accepted, verdict.facts["earliest_in_seconds"]) == (False, 100.0)
+
+    def test_no_promise_is_broken_for_a_more_urgent_one(self) -> None:
+        first = row(SCALES, guaranteed=True, left=200.0, deadline=60.0)
+        view = make_view(4, [first], now=0.0)
+        assert not self.judged(view, 80.0, 30.0).accepted
+        assert self.judged(view, 40.0, 30.0).accepted
+        late = row(SCALES, guaranteed=True, left=900.0, deadline=60.0)
+        assert self.judged(make_view(4, [late], now=0.0), 80.0, 30.0).accepted, "late anyhow"
+
+    def test_greedy_takes_what_slows_it_down(self) -> None:
+        worse = Curve(sizes=(1, 2, 4), speed=(1.0, 1.5, 0.5))
+        view = make_view(4, [row(worse)], now=0.0)
+        assert self.judged(view, 30.0, 20.0).accepted
+        assert not self.judged(view, 30.0, 20.0, greedy=True).accepted
+
+    def test_a_guarantee_needs_an_estimate(self) -> None:
+        view = make_view(4, [row(PAPER)], now=0.0)
+        assert self.judged(view, INFINITY, 9.0).code == "no-estimate"
+
+
 # --------------------------------------------------------------------------------- allocation
 
 
@@ -198,12 +231,14 @@ def submissions(draw: st.DrawFn) -> list[Any]:
     submissions(),
     st.sampled_from([
         "elasticflow", "elasticflow(growth=most)", "elasticflow(slot_seconds=60)",
-        "elasticflow(margin=0.2)",
+        "elasticflow(margin=0.2)", "edf+admission",
     ]),
     st.sampled_from(["4xv100", "6xv100", "2x4xv100", "5x2xv100"]),
 )  # fmt: skip
 def test_an_admitted_deadline_is_met(rows: list[Any], policy: str, cluster: str) -> None:
     """With exact speeds, and whatever comes later."""
+    if policy == "edf+admission":
+        cluster = "6xv100"  # it counts devices, and moves nobody to have them together
     record = replay(rows, cluster, policy)
     assert_books_agree(record)
     for one in record.jobs:

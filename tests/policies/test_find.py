@@ -10,6 +10,7 @@ import bough.policies
 from bough.core.policy import Policy
 from bough.policies import builtin, find, parse
 from bough.policies.edf import Edf
+from bough.policies.elasticflow import ElasticFlow
 from bough.policies.fifo import Fifo
 from bough.policies.las import Las
 from bough.policies.max_min import MaxMin
@@ -27,6 +28,8 @@ from bough.policies.max_min import MaxMin
         ("las:promote=inf", Las()),
         ("edf:greedy=true", Edf(greedy=True)),
         ("fifo()", Fifo()),
+        ("edf+admission", Edf(admission=True)),
+        ("EDF+elastic", ElasticFlow(admission=False)),
     ],
 )
 def test_names_and_knobs(text: str, policy: Policy) -> None:

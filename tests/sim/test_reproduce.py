@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Literal
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -12,12 +14,15 @@ from tests.datasets import FOLDER, data
 
 from bough.cli import COMMANDS, main
 from bough.core.topology import Slots
+from bough.errors import InputError
 from bough.sim.engine import simulate
-from bough.sim.reproduce import PEERS, muri, reproduce
+from bough.sim.reproduce import ALL, FIGURES, OWN, PEERS, chart, figures, muri, reproduce
+from bough.sim.reproduce.elasticflow import SETTINGS
 from bough.sim.reproduce.lists import ListLas, Memory
 from bough.sim.reproduce.overhead import start_up_seconds
 from bough.sim.reproduce.page import TITLES, difference, page, section
 from bough.sim.reproduce.places import counted, first_fit, freest_first
+from bough.sim.reproduce.released import Released
 from bough.sim.reproduce.rows import Cause, Row, compare
 from bough.sim.reproduce.slots import Clock
 from bough.sim.trace import read_text
@@ -83,6 +88,39 @@ def test_elasticflow_is_exact() -> None:
     assert wrong(baselines, 2e-6) == []
     (sane,) = [row for row in found if row.policy == "edf"]
     assert sane.ours > 5 * sane.theirs
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("rule", "ratio"), [("greedy", 0.4103), ("elastic", 0.7282)])
+def test_elasticflow_admits_whom_it_admits_there(
+    rule: Literal["greedy", "elastic"], ratio: float
+) -> None:
+    data("elasticflow/traces/elasticVpollux_e.csv")
+    setting = SETTINGS[0]
+    trace, book = figures.elastic(FOLDER, setting)
+    found = figures.as_released(setting, trace, book, Released(setting.slot_seconds, rule))
+    assert found == pytest.approx(ratio, abs=5e-4)
+
+
+@pytest.mark.data
+def test_elasticflow_on_figure_10() -> None:
+    found = rows("elasticflow-fig10", "elasticflow/traces/generated_fig10_100jobs_1500lam.csv")
+    assert wrong([row for row in found if row.policy != "gandiva"], 0.06) == []
+
+
+@pytest.mark.data
+def test_drawn_jobs_are_like_theirs() -> None:
+    data("elasticflow/throughputs_A100")
+    book = figures.a100(FOLDER)
+    trace = figures.drawn(2000, 1500.0, book, best_effort=0.3)
+    assert trace.jobs == figures.drawn(2000, 1500.0, book, best_effort=0.3).jobs
+    seconds = np.array([job.seconds for job in trace.jobs])
+    assert np.mean([job.devices == 1 for job in trace.jobs]) == pytest.approx(0.83, abs=0.03)
+    assert np.mean(seconds > 60 * 10**2.5) == pytest.approx(0.2, abs=0.03)
+    assert np.mean([job.spec.deadline is None for job in trace.jobs]) == pytest.approx(
+        0.3, abs=0.03
+    )
+    assert trace.jobs[-1].submit / 2000 == pytest.approx(1500.0, rel=0.05)
 
 
 @pytest.mark.data
@@ -228,7 +266,29 @@ def test_every_peer_has_a_title() -> None:
     assert {name.partition("-")[0] for name in PEERS} == set(TITLES)
 
 
+def test_a_chart_has_two_bars_for_each_number(tmp_path: Path) -> None:
+    found = [
+        Row("muri/a & b", "las", "mean_jct_seconds", 2.0, 1.0, 1.0, "one"),
+        Row("muri/c", "las", "deadline_ratio", 0.25, 0.5, -0.5, "two"),
+    ]
+    chart.write(found, tmp_path / "chart.svg")
+    root = ElementTree.parse(tmp_path / "chart.svg").getroot()
+    bars = [e for e in root.iter("{http://www.w3.org/2000/svg}rect") if e.get("height") == "8"]
+    assert [float(e.get("width", "")) for e in bars] == [380.0, 190.0, 190.0, 380.0]
+    words = " ".join(e.text or "" for e in root.iter("{http://www.w3.org/2000/svg}text"))
+    assert "a & b: las" in words
+    with pytest.raises(InputError, match="is no format of charts"):
+        chart.check(Path("chart.docx"))
+
+
 # --------------------------------------------------------------------------------- the command
+
+
+def test_without_a_name_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed] == [*PEERS, *OWN, FIGURES, ALL]
+    assert all(line.endswith(".") and len(line) <= 120 for line in listed)
 
 
 def test_help_names_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:

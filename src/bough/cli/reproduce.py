@@ -24,7 +24,7 @@ FILE_WIDTH = 200
 
 
 @click.command("reproduce")
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
@@ -34,20 +34,56 @@ FILE_WIDTH = 200
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--markdown", is_flag=True, help="Print the page docs/fidelity.md.")
-def command(name: str, data: Path | None, as_json: bool, markdown: bool) -> None:
+@click.option(
+    "--chart",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also draw ours beside theirs, as FILE.svg.",
+)
+def command(
+    name: str | None, data: Path | None, as_json: bool, markdown: bool, chart: Path | None
+) -> None:
     """Run a published result again and print ours beside theirs.
 
-    NAME is one of muri, muri-variants, tiresias, elasticflow-leases, elasticflow, gavel,
-    shockwave, pollux, zeus, powerflow, greenflow, carbonscaler, or all; eta shows how
-    often quotes are right.
+    Without NAME, all names are listed; eta shows how often quotes are right. NAME is one of
+
+    \b
+    muri, muri-variants, tiresias, elasticflow, elasticflow-leases,
+    elasticflow-fig8a, elasticflow-fig8b, elasticflow-fig9,
+    elasticflow-fig10, elasticflow-fig11, elasticflow-figures (all five),
+    gavel, shockwave, pollux, zeus, powerflow, greenflow, carbonscaler,
+    or all.
     """
     if as_json and markdown:
         raise click.UsageError("--json and --markdown exclude each other")
     from bough.sim import reproduce
 
+    if name is None:
+        list_names(reproduce.names())
+        return
     reproduce.check(name)
+    if chart is not None:
+        from bough.sim.reproduce.chart import check, write
+
+        check(chart)
     with Bar(f"reproduce {name}") as bar:
         rows = reproduce.reproduce(name, folder(data), bar)
+    if chart is not None:
+        write(rows, chart)
+    tell(name, rows, as_json, markdown)
+
+
+def list_names(listed: dict[str, str]) -> None:
+    """What there is, a line each."""
+    width = max(map(len, listed))
+    for name, words in listed.items():
+        click.echo(f"{name:{width}}  {words}")
+
+
+def tell(name: str, rows: Sequence[Row], as_json: bool, markdown: bool) -> None:
+    """Print the rows as was asked for."""
+    from bough.sim import reproduce
+
     if as_json:
         import msgspec
 
@@ -58,9 +94,9 @@ def command(name: str, data: Path | None, as_json: bool, markdown: bool) -> None
 
         click.echo("\n".join(plot(rows)))
     elif markdown:
-        from bough.sim.reproduce.page import page
+        from bough.sim.reproduce.page import figures_page, page
 
-        click.echo(page(rows), nl=False)
+        click.echo((figures_page if name == reproduce.FIGURES else page)(rows), nl=False)
     else:
         show(rows)
 

@@ -19,8 +19,9 @@ from bough.core.programs import Program, solve
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-#: Times the price of every pool is found anew, given those of the others.
-ROUNDS = 6
+#: Times the price of every pool is found anew, given those of the others, at most; they have
+#: settled when none moves by more than this part of it.
+ROUNDS, SETTLED = 40, 1e-3
 #: Halvings of the interval in which a price lies.
 HALVINGS = 40
 
@@ -44,12 +45,12 @@ def knapsack_relaxed(value: Floats, size: Ints, pool: Ints, devices: Ints) -> Ch
     Option k takes `size[k]` devices of pool `pool[k]` and is worth `value[i, k]` to row i, or
     -inf where it is not allowed; none is worth 0. What must be chosen can be made worth more.
     """
-    prices = np.zeros(len(devices))
+    prices = np.full(len(devices), _common_price(value, size, int(devices.sum())))
     for _ in range(ROUNDS if len(devices) > 1 else 1):
         before = prices.copy()
         for p in range(len(devices)):
             prices[p] = _clearing_price(p, value, size, pool, prices, int(devices[p]))
-        if np.allclose(before, prices, rtol=1e-9, atol=0.0):
+        if np.allclose(before, prices, rtol=SETTLED, atol=0.0):
             break
     net = value - prices[pool] * size
     best = net.max(axis=1, initial=0.0)
@@ -59,6 +60,12 @@ def knapsack_relaxed(value: Floats, size: Ints, pool: Ints, devices: Ints) -> Ch
     improve(value, option, size, pool, free)
     rows = (option >= 0).nonzero()[0]
     return Choice(option, float(value[rows, option[rows]].sum()), bound, prices)
+
+
+def _common_price(value: Floats, size: Ints, devices: int) -> float:
+    """The clearing price if all pools were one: where the search for prices begins."""
+    one = np.zeros(len(size), np.int64)
+    return _clearing_price(0, value, size, one, np.zeros(1), devices)
 
 
 def _clearing_price(

@@ -10,10 +10,12 @@ import numpy as np
 from bough.core.alone import Alone, alone, asks_of, together
 from bough.core.filling import (
     RULES,
+    SLACK_SECONDS,
     Need,
     Rules,
     Share,
     earliest_deadline,
+    every_level,
     fill,
     fits,
     needs_of,
@@ -127,12 +129,7 @@ def judged(
     if asks is None or asks.deadline == INFINITY:
         return ACCEPTED
     if asks.left == INFINITY:
-        return Verdict(
-            accepted=False,
-            code="no-estimate",
-            text="A guarantee needs an estimate of its run time, and it has none.",
-            remedy="Say how long it runs (estimate), or ask for best effort",
-        )
+        return no_estimate()
     rows, left = promised_rows(view), asks.left / (1.0 - margin)
     others = np.full(view.jobs.n, margin) if margins is None else margins
     quick = _Quick(view, rows, others[rows], rules)
@@ -152,6 +149,48 @@ def judged(
         return ACCEPTED
     earliest = earliest_deadline(profile, needs, newcomer, rules)
     return refusal(view.now, asks.deadline, earliest, len(needs))
+
+
+def judged_in_turn(view: View, greedy: bool = False) -> Verdict:
+    """The same if each, in order of deadline, has all it can use: earliest deadline first.
+
+    With `greedy`, sizes count as of use that slow a job down.
+    """
+    asks = view.newcomer
+    if asks is None or asks.deadline == INFINITY:
+        return ACCEPTED
+    if asks.left == INFINITY:
+        return no_estimate()
+    profile, needs, rows = promises(view)
+    levels = every_level(view.classes) if greedy else useful_levels(view.classes)
+    if greedy:
+        cls = view.jobs.cls[rows].tolist()
+        needs = [need._replace(levels=levels[c]) for need, c in zip(needs, cls, strict=True)]
+    newcomer = Need(levels[asks.cls], asks.left, asks.deadline)
+    before = [rush(profile, need.levels, need.left).end for need in needs]
+    behind = rush(profile, newcomer.levels, newcomer.left).end
+    among = placed(needs, newcomer)
+    again, place = promises(view).profile, among.index(newcomer)
+    after = [rush(again, need.levels, need.left).end for need in among]
+    in_time = after.pop(place) <= asks.deadline + SLACK_SECONDS
+    broken = any(
+        end > need.deadline + SLACK_SECONDS >= once
+        for need, end, once in zip(needs, after, before, strict=True)
+    )
+    if in_time and not broken:
+        return ACCEPTED
+    last = needs[-1].deadline if needs else behind
+    return refusal(view.now, asks.deadline, max(behind, last), len(needs))
+
+
+def no_estimate() -> Verdict:
+    """A promise cannot be judged without knowing the work."""
+    return Verdict(
+        accepted=False,
+        code="no-estimate",
+        text="A guarantee needs an estimate of its run time, and it has none.",
+        remedy="Say how long it runs (estimate), or ask for best effort",
+    )
 
 
 class _Quick:

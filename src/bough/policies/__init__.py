@@ -53,6 +53,13 @@ _BUILTIN: Final[dict[str, str]] = {
 }
 
 
+#: Names that papers give to a policy with some of its knobs.
+_ALSO: Final[dict[str, str]] = {
+    "edf+admission": "edf(admission=true)",
+    "edf+elastic": "elasticflow(admission=false)",
+}
+
+
 @cache
 def builtin() -> dict[str, type[Policy]]:
     """Every policy that comes with bough, by name."""
@@ -73,7 +80,7 @@ def find(text: str) -> Policy:
 
     ValueError when there is no such policy or it has no such knob.
     """
-    name, knobs = parse(text)
+    name, knobs = parse(_ALSO.get(text.strip().lower(), text))
     if name in _BUILTIN:
         kind = _load(name)
     elif is_file(name):

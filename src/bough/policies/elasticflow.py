@@ -19,12 +19,15 @@ class ElasticFlow(Policy, frozen=True):
     Faithful: a guaranteed job is admitted if progressive filling backward from the deadlines
     finds enough for it and for all admitted before; each has its minimum satisfactory share now;
     what is left goes, size by size, to whoever's device time grows least by it, jobs with nothing
-    first; best-effort jobs come after all guaranteed ones and are never refused.
+    first; best-effort jobs come after all guaranteed ones and are never refused; smaller jobs
+    move aside where a size finds no place (section 4.3), so that powers of two always fit. Filling
+    refuses few sets that some plan could keep: 4 of 90 small ones, against an exact search.
     Ours: plans reach exactly to the deadline and are made anew from the work that is left; what a
     job cannot use below its quota is not promised to others (`whole`), so that an admitted deadline
     stays possible whatever comes; a guaranteed job that is too late (a device was lost, a speed
     was wrong) takes what it can after those that are in time; device time is compared as if the
-    new size were kept to the end. A job that has a guarantee must say how long it runs.
+    new size were kept to the end. A job that has a guarantee must say how long it runs. Jobs that
+    come together are judged one by one, where the released code takes all or none.
     """
 
     scope = "pool"

@@ -21,6 +21,11 @@ PEERS: Final[dict[str, str]] = {
     "muri-variants": "muri:variants",
     "tiresias": "tiresias:rows",
     "elasticflow": "elasticflow:rows",
+    "elasticflow-fig8a": "figures:fig8a",
+    "elasticflow-fig8b": "figures:fig8b",
+    "elasticflow-fig9": "figures:fig9",
+    "elasticflow-fig10": "figures:fig10",
+    "elasticflow-fig11": "figures:fig11",
     "elasticflow-leases": "leases:rows",
     "gavel": "gavel:rows",
     "shockwave": "shockwave:rows",
@@ -32,14 +37,28 @@ PEERS: Final[dict[str, str]] = {
 }
 #: The same for what is nobody's published result, but a promise of ours.
 OWN: Final[dict[str, str]] = {"eta": "eta:rows"}
-#: Stands for all of them.
+#: Stand for all of them, and for those that take minutes, which "all" leaves out.
 ALL: Final = "all"
+FIGURES: Final = "elasticflow-figures"
+SLOW: Final = ("elasticflow-fig8a", "elasticflow-fig8b", "elasticflow-fig9", "elasticflow-fig11")
+
+
+def names() -> dict[str, str]:
+    """Everything there is to reproduce, and what it is in a line."""
+    found = {}
+    for name, where in (PEERS | OWN).items():
+        module, _, function = where.partition(":")
+        words = getattr(import_module(f"{__name__}.{module}"), function).__doc__
+        found[name] = words.partition("\n")[0]
+    found[FIGURES] = "ElasticFlow's figures 8a, 8b, 9, 10 and 11: some minutes."
+    found[ALL] = f"All but {', '.join(SLOW)}: about a minute."
+    return found
 
 
 def check(name: str) -> None:
     """Whether there is anything of that name to reproduce."""
-    if name not in (ALL, *PEERS, *OWN):
-        hint = nearest(name, [*PEERS, *OWN, ALL])
+    if name not in (ALL, FIGURES, *PEERS, *OWN):
+        hint = nearest(name, [*PEERS, *OWN, FIGURES, ALL])
         raise InputError(f"nothing to reproduce is called {name!r}", hint=hint)
 
 
@@ -51,11 +70,15 @@ def reproduce(
     if not data.is_dir():
         hint = "the folder of the public traces; docs/fidelity.md says where to get them"
         raise InputError("there is no such folder", file=str(data), hint=hint)
-    names: Sequence[str] = list(PEERS) if name == ALL else [name]
+    chosen: Sequence[str] = [name]
+    if name == ALL:
+        chosen = [peer for peer in PEERS if peer not in SLOW]
+    elif name == FIGURES:
+        chosen = [peer for peer in PEERS if peer.startswith("elasticflow-fig")]
     found: list[Row] = []
-    for done, peer in enumerate(names):
+    for done, peer in enumerate(chosen):
         if on_progress is not None:
-            on_progress(done / len(names))
+            on_progress(done / len(chosen))
         module, _, function = (PEERS | OWN)[peer].partition(":")
         rows: Callable[[Path], Iterator[Row]] = getattr(
             import_module(f"{__name__}.{module}"), function

@@ -19,8 +19,13 @@ How close bough's simulator comes to the published ones, number by number, on th
 
 ```sh
 bough reproduce muri --data DIR      # one peer: muri, tiresias, elasticflow, gavel, …
-bough reproduce all --data DIR       # all of them, in less than a minute
+bough reproduce all --data DIR       # all of them, in about a minute
+bough reproduce                      # what there is
+bough reproduce elasticflow-fig9 --data DIR --chart fig9.svg
 ```
+
+ElasticFlow's figures with bough's own policies, which take some minutes, are in
+[figures.md](figures.md).
 
 The same engine, cluster tree and scheduler run here as everywhere in bough. What a peer does in
 another way than the production policies (lists for queues, decisions at slots, its own places)
@@ -32,6 +37,24 @@ is in `src/bough/sim/reproduce`, one small file for each habit, and its `policy`
   all but the last.
 - **why** is a number of the list under the table. Each reason was checked: by making the same
   change on our side, by repeating the peer's rule in a few lines of code, or in its source.
+"""
+
+FIGURES_HEAD: Final = """\
+<!-- Written by `bough reproduce elasticflow-figures --markdown`. -->
+
+# ElasticFlow's figures
+
+Figures 8 to 11 of ElasticFlow (ASPLOS '23) with bough's policies, beside what is printed:
+
+```sh
+bough reproduce elasticflow-fig8b --data DIR --chart fig8b.svg
+bough reproduce elasticflow-figures --data DIR    # all of these: some minutes
+```
+
+Policies "as released" are replayed as the authors' simulator does it, with its slots and what its
+decisions cost. All others are bough's as they are, at every event and with nothing lost to resizes:
+that they keep more deadlines is for the reasons given, and no claim about the paper's own testbed.
+[fidelity.md](fidelity.md) compares the rest, and says where the traces are published.
 """
 
 TRACES: Final = """\
@@ -55,7 +78,7 @@ Put the files, gzipped or not, under these names into one folder and give it wit
 | | two traces of the physical cluster | `gavel/traces/physical_cluster/max_min_fairness.trace`, \
 `…/minimize_makespan.trace` |
 | uw-mad-dash/shockwave | the traces of 120 and 900 jobs | `shockwave/traces/`, same names |
-| petuum/adaptdl, branch osdi21-artifact | the simulator's workloads 1 and 3 | \
+| petuum/adaptdl, branch osdi21-artifact | the simulator's workloads 1, 3, 5 and 7 | \
 `pollux-osdi21/workloads/workload-1.csv`, … |
 | | profiles of its applications | `pollux-osdi21/traces/`, a folder for each |
 | ml-energy/zeus | `summary_power_*.csv` of its NSDI '23 trace | `zeus/nsdi23-trace/`, same names |
@@ -79,6 +102,11 @@ TITLES: Final = {
     "greenflow": "GreenFlow (TPDS 2025)",
     "carbonscaler": "CarbonScaler (SIGMETRICS '24)",
 }
+
+
+def figures_page(rows: Sequence[Row]) -> str:
+    """The page of figures."""
+    return "\n".join([FIGURES_HEAD, section("elasticflow", rows)])
 
 
 def page(rows: Sequence[Row]) -> str:
