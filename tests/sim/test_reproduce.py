@@ -128,6 +128,9 @@ def test_gavel_fifo_on_three_kinds() -> None:
     found = rows("gavel", "gavel/traces/physical_cluster/max_min_fairness.trace.gz")
     assert wrong([row for row in found if row.policy == "fifo, aware of kinds"], 1e-3) == []
     assert wrong([row for row in found if row.policy.startswith("las")], 0.1) == []
+    ours = [row for row in found if row.policy.startswith("gavel") and "aware" not in row.policy]
+    assert len(ours) == 8
+    assert wrong(ours, 0.025) == []
 
 
 @pytest.mark.data
