@@ -100,11 +100,11 @@ def rows(data: Path) -> Iterator[Row]:
     ours = run(trace, "8xv100", LeastAttained(ROUND_SECONDS), book)
     theirs = {"makespan_seconds": "274227.734"}
     yield from compare("gavel/minimize_makespan", "fifo, V100s alone", ours, theirs, V100_ONLY)
-    for name, policy, printed, cause in OURS:
+    for name, knobs, printed, cause in OURS:
         trace, _ = load(data, name, book)
         theirs = dict(zip(METRICS, printed, strict=True))
-        ours = run(trace, CLUSTER, find(policy), book)
-        yield from compare(f"gavel/{name}", policy, ours, theirs, cause)
+        ours = run(trace, CLUSTER, find(knobs), book)
+        yield from compare(f"gavel/{name}", knobs, ours, theirs, cause)
 
 
 def run(trace: Trace, cluster: str, policy: Policy, book: SpeedBook) -> dict[str, float]:
