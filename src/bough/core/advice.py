@@ -68,7 +68,7 @@ def better(bench: Bench, found: Trial, queues: Sequence[str]) -> list[Good]:
         if helps(trial, first, found.accepted, bench.now):
             looked.append((trial.outlook.ends.p50 or m.INFINITY, len(looked), way))
     best = [way for _, _, way in sorted(looked)[:ALTERNATIVES_MAX]]
-    further = (*numbers, MIDDLE)
+    further = (MIDDLE, *numbers)
     bench.see_all(Ask(way.spec, way.later, number) for way in best for number in further)
     good = [
         Good(way, bench.tried(way.spec, numbers, way.later), bench.looked(way.spec, way.later))
@@ -130,7 +130,7 @@ def promises(bench: Bench, found: Trial, deadline: float | None) -> list[Good]:
     loose = msgspec.structs.replace(spec, service="best-effort")
     good.append(Way("Submit it as best-effort: it runs, without a promise", loose))
     numbers = some(bench)
-    bench.see_all(Ask(way.spec, 0.0, number) for way in good for number in (*numbers, MIDDLE))
+    bench.see_all(Ask(way.spec, 0.0, number) for way in good for number in (MIDDLE, *numbers))
     tried = [Good(way, bench.tried(way.spec, numbers), bench.looked(way.spec)) for way in good]
     return [one for one in tried if one.trial.accepted]
 

@@ -16,7 +16,7 @@ from bough.core.prospects import Interval, Outlook
 from bough.core.scheduler import Scheduler
 from bough.core.snapshot import Image
 from bough.core.supply import JOULES
-from bough.core.versions import Version
+from bough.core.versions import Belief, Version
 
 VERSIONS: Final = 20
 #: Nobody is followed further than this.
@@ -51,10 +51,10 @@ def unfold(
     run: Runner = in_turn,
 ) -> list[dict[str, Fate]]:
     """The fates of the watched in each version, followed to their end."""
-    taken = picture or scheduler.picture()
+    taken, beliefs = picture or scheduler.picture(), dict[str, Belief]()
 
     def forward(number: int) -> dict[str, Fate]:
-        version = Version(scheduler, doubt, number, versions, taken, watched)
+        version = Version(scheduler, doubt, number, versions, taken, watched, beliefs)
         if change is not None:
             change(version)
         version.run(watched, taken.now + horizon)

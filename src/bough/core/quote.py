@@ -33,7 +33,7 @@ def quote(
     It is the same whoever runs the versions, and in how many processes.
     """
     bench = Bench(scheduler, doubt, versions, horizon, now, run)
-    bench.see(spec, (*range(versions), MIDDLE))
+    bench.see(spec, (MIDDLE, *range(versions)))  # the longest first
     found, first = bench.tried(spec, range(versions)), bench.looked(spec)
     deadline = advice.earliest(bench, found)
     good = advice.promises(bench, found, deadline) + advice.better(bench, found, queues)

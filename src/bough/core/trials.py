@@ -16,7 +16,7 @@ from bough.core.reason import Reason, explain
 from bough.core.scheduler import Scheduler
 from bough.core.snapshot import Image
 from bough.core.supply import GRAMS_OF_KILO
-from bough.core.versions import Version
+from bough.core.versions import Belief, Version
 
 #: A deadline is kept if it is kept in this part of the versions.
 CONFIDENCE: Final = 0.9
@@ -98,6 +98,7 @@ class Bench:
         self.now = self.picture.now
         self.there = [job.id for job in scheduler.state.table.items]
         #: What was seen before is not looked at again.
+        self._beliefs: dict[str, Belief] = {}
         self._seen: dict[tuple[bytes, float, int], Seen] = {}
 
     def see(self, spec: m.JobSpec, numbers: Sequence[int], later: float = 0.0) -> list[Seen]:
@@ -127,13 +128,13 @@ class Bench:
     def version(self, number: int) -> Version:
         """One of those that differ from what is believed most."""
         return Version(
-            self.scheduler, self.doubt, number, self.versions, self.picture, charged=(NEW,)
+            self.scheduler, self.doubt, number, self.versions, self.picture, (NEW,), self._beliefs
         )
 
     def middle(self) -> Version:
         """What is to come if what is believed most is true, to the second."""
         exact = msgspec.structs.replace(self.doubt, grain=0.0)
-        return Version(self.scheduler, exact, picture=self.picture, charged=(NEW,))
+        return Version(self.scheduler, exact, 0, 1, self.picture, (NEW,), self._beliefs)
 
     def tried(self, spec: m.JobSpec, numbers: Sequence[int], later: float = 0.0) -> Trial:
         """What came of a job in these versions, summed up."""

@@ -49,6 +49,18 @@ class Due(NamedTuple):
     answer: m.Event | None
 
 
+class Belief(NamedTuple):
+    """Of a job's work: what it has done, and the median and the deviation of its logarithm.
+
+    Of work that is left the median is of that alone, and of all of it otherwise.
+    """
+
+    done: float
+    median: float
+    spread: float
+    of_left: bool
+
+
 class Version:
     """One of several versions of what is to come."""
 
@@ -60,12 +72,15 @@ class Version:
         versions: int = 1,
         picture: Image | None = None,
         charged: Collection[str] = (),
+        beliefs: dict[str, Belief] | None = None,
     ) -> None:
         self.scheduler = scheduler.fork(picture)
         self.state = self.scheduler.state
         #: What was learnt until now; the fork goes on learning, as the policy may decide by it.
         self._prior = scheduler.state.speedups.prior
         self.doubt, self.number, self.versions = doubt, number, versions
+        #: Of jobs that are there: the same in all versions of one picture, who share them.
+        self._beliefs = {} if beliefs is None else beliefs
         self.fates: dict[str, Fate] = {}
         #: What these jobs use, besides devices.
         self.bill = Bill(self.state, charged)
@@ -83,7 +98,13 @@ class Version:
         items = self.state.table.items
         self._begins = _median([job.begins for job in items])
         self._leaves = _median([job.leaves for job in items])
+        self._begin(items)
+
+    def _begin(self, items: Sequence[Job]) -> None:
+        """Meet those that are there."""
         for job in items:
+            if job.id not in self._beliefs:
+                self._beliefs[job.id] = self._belief(job)
             self._meet(job, None)
             if job.held:
                 self.fates[job.id].begins = self.state.now
@@ -229,20 +250,26 @@ class Version:
     def _meet(self, job: Job, work: float | None) -> None:
         """Settle how much work it is in all."""
         self.fates[job.id] = Fate(use=self.bill.uses.get(job.id))
+        if work is not None:
+            self._whole[job.id] = work
+            return
+        done, median, spread, of_left = self._beliefs.get(job.id) or self._belief(job)
+        luck = chance.luck(job.id, self.number, self.versions)
+        if of_left:
+            self._whole[job.id] = done + median * chance.factor(spread, luck)
+        else:
+            self._whole[job.id] = chance.outlived(median, spread, done, luck)
+
+    def _belief(self, job: Job) -> Belief:
+        """What is known of how much work it is."""
         state, row = self.state, self.state.table.row(job)
         wf = state.table.wf
         since = float(wf[RATE, row]) * (state.now - float(wf[SINCE, row]))
         done = float(wf[DONE, row]) + since
         left = max(float(wf[LEFT, row]) - since, 0.0)
-        luck = chance.luck(job.id, self.number, self.versions)
-        if work is not None:
-            self._whole[job.id] = work
-        elif job.serial in state.fits and left < m.INFINITY:
-            spread = REPORTED_SPREAD if self.doubt.speeds else 0.0
-            self._whole[job.id] = done + left * chance.factor(spread, luck)
-        else:
-            median, spread = self._believed(job, row, done, left)
-            self._whole[job.id] = chance.outlived(median, spread, done, luck)
+        if job.serial in state.fits and left < m.INFINITY:
+            return Belief(done, left, REPORTED_SPREAD if self.doubt.speeds else 0.0, True)
+        return Belief(done, *self._believed(job, row, done, left), False)
 
     def _believed(self, job: Job, row: int, done: float, left: float) -> tuple[float, float]:
         """How much work it is in all, and the deviation of that, by what is known of its like."""
