@@ -135,7 +135,7 @@ def test_any_words_are_answered_in_sentences(
         code = main([*path, *ALWAYS.get(path[0], ()), *words])
         out, err = capsys.readouterr()
         assert "Traceback" not in out + err
-        assert code in (0, 1, 2), (code, err)
+        assert code in (0, 1, 2) or (path[0], code) == ("wait", 124), (code, err)
         if code == 2:
             assert err
             assert all(line.startswith("bough: ") for line in err.splitlines()), err
