@@ -358,8 +358,7 @@ class Version:
             self._holds.pop(id, None)
         else:
             self._holds[id] = (_count(job), self.now)
-        if id in self.bill.uses:
-            self.bill.open(id, job, self.now)
+        self.bill.hold(id, job, self.now)
 
     def _owe(self, job: Job) -> None:
         """An answer that was under way still comes; one that is overdue rides with the next."""
