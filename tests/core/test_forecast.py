@@ -15,7 +15,12 @@ from bough.core import model as m
 from bough.core.cluster import parse_short
 from bough.core.doubt import CERTAIN, Doubt
 from bough.core.expected import Arrival, Past
+from bough.core.forecast import forecast
 from bough.core.outlooks import interval, outlooks, unfold
+from bough.core.queues import QueueTree
+from bough.core.quote import quote
+from bough.core.scheduler import Scheduler
+from bough.core.speedup import SpeedBook
 from bough.core.versions import Version
 from bough.policies import find
 from bough.sim.cut import Cut, cut
@@ -218,3 +223,54 @@ def test_a_version_goes_on_with_answers_that_were_under_way() -> None:
     live = list(here.scheduler.state.jobs)
     version.run(live, math.inf)
     assert all(version.fates[id].how == "done" for id in live)
+
+
+def test_of_a_job_it_is_its_quote() -> None:
+    given = setting()
+    here = cut(given, find("fair"), middle(given))
+    spec, doubt = given.trace.jobs[0].spec, Doubt(past=here.past)
+    found = forecast(here.scheduler, spec, 4, 20_000.0, doubt=doubt)
+    assert found == quote(here.scheduler, spec, doubt, versions=4, horizon=20_000.0)
+    assert found.versions == 4
+
+
+@pytest.mark.parametrize("policy", ["fifo", "las", "fair"])
+def test_after_something_happens_it_is_what_comes_of_that(policy: str) -> None:
+    """Ten nodes leave: the same as told by the scheduler to which that happens."""
+    given = setting(elastic=0.0)
+    here = cut(given, find(policy), middle(given))
+    names = [node.name for node in given.cluster.nodes][:10]
+    gone = [m.NodeDown(at=0.0, name=name) for name in names]
+    before = here.scheduler.to_bytes()
+    was = forecast(here.scheduler, samples=1, doubt=CERTAIN)
+    found = forecast(here.scheduler, gone, 1, doubt=CERTAIN)
+    assert here.scheduler.to_bytes() == before
+    assert was == outlooks(here.scheduler, list(here.scheduler.state.jobs), CERTAIN, versions=1)
+    assert set(found) == set(was)
+    ends = [(was[id].ends.p50 or math.inf, found[id].ends.p50 or math.inf) for id in was]
+    assert sum(after for _, after in ends) > sum(end for end, _ in ends)
+    version = Version(here.scheduler)
+    version.tell([msgspec.structs.replace(event, at=version.now) for event in gone])
+    version.run(list(was), math.inf)
+    assert {id: version.fates[id].ends for id in was} == {id: found[id].ends.p50 for id in was}
+
+
+def test_what_went_with_its_node_is_charged_no_longer() -> None:
+    """Of the only node nobody has anything until it is back."""
+    place = parse_short("1x4xa100")
+    scheduler = Scheduler(
+        find("fifo"), place.tree(), queues=QueueTree(), speedups=SpeedBook("a100")
+    )
+    spec = m.JobSpec(name="a", devices=m.Range(min=4, max=4), estimate_seconds=1000.0)
+    scheduler.handle([*place.events(0.0), m.Submitted(at=0.0, id="a", spec=spec)])
+    scheduler.handle([m.Started(at=0.0, id="a", epoch=scheduler.state.jobs["a"].epoch)])
+    version = Version(scheduler)
+    version.pass_by(100.0)
+    version.tell([m.NodeDown(at=100.0, name=place.nodes[0].name)])
+    version.pass_by(500.0)
+    assert version.fates["a"].device_seconds == pytest.approx(400.0)
+    version.tell([m.NodeUp(at=500.0, node=place.nodes[0])])
+    version.run(["a"], 10_000.0)
+    fate = version.fates["a"]
+    assert (fate.how, fate.ends) == ("done", pytest.approx(100.0 + 400.0 + 900.0))
+    assert fate.device_seconds == pytest.approx(4 * 1000.0)

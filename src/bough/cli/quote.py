@@ -113,16 +113,14 @@ def quoted(source: Source, asked: Sequence[Submission]) -> list[Quote]:
     if source.trace is not None and source.state is not None:
         raise InputError("--state and --from exclude each other")
     from bough.core.doubt import Doubt
-    from bough.core.quote import quote
+    from bough.core.forecast import forecast
     from bough.forks import Forks
 
     found = of_trace(source, source.trace) if source.trace is not None else of_state(source)
-    queues = found.scheduler.state.queues
     return [
-        quote(
-            found.scheduler, one.spec, Doubt(past=found.past), versions=source.versions,
-            horizon=source.horizon, queues=() if queues.trivial else queues.names, now=found.at,
-            run=Forks(),
+        forecast(
+            found.scheduler, one.spec, source.versions, source.horizon, now=found.at,
+            doubt=Doubt(past=found.past), run=Forks(),
         )
         for one in asked
     ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -28,6 +28,18 @@ class Doubt(msgspec.Struct, frozen=True):
 
 #: What is believed is true, and nobody comes.
 CERTAIN: Final = Doubt(estimates=0.0, speeds=0.0, grain=0.0)
+
+
+class Belief(NamedTuple):
+    """Of a job's work: what it has done, and the median and the deviation of its logarithm.
+
+    Of work that is left the median is of that alone, and of all of it otherwise.
+    """
+
+    done: float
+    median: float
+    spread: float
+    of_left: bool
 
 
 class Fate(msgspec.Struct):

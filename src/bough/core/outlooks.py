@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 from bough.core import model as m
-from bough.core.doubt import CERTAIN, Doubt, Fate
+from bough.core.doubt import CERTAIN, Belief, Doubt, Fate
 from bough.core.prospects import Interval, Outlook
 from bough.core.scheduler import Scheduler
 from bough.core.snapshot import Image
 from bough.core.supply import JOULES
-from bough.core.versions import Belief, Version
+from bough.core.versions import Version
 
 VERSIONS: Final = 20
 #: Nobody is followed further than this.

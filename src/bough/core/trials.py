@@ -9,14 +9,14 @@ import msgspec
 
 from bough.core import model as m
 from bough.core.bill import emits, is_costly
-from bough.core.doubt import Doubt, Fate
+from bough.core.doubt import Belief, Doubt, Fate
 from bough.core.outlooks import Runner, in_turn, interval, outlook
 from bough.core.prospects import Delay, Outlook
 from bough.core.reason import Reason, explain
 from bough.core.scheduler import Scheduler
 from bough.core.snapshot import Image
 from bough.core.supply import GRAMS_OF_KILO
-from bough.core.versions import Belief, Version
+from bough.core.versions import Version
 
 #: A deadline is kept if it is kept in this part of the versions.
 CONFIDENCE: Final = 0.9

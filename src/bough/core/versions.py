@@ -19,7 +19,7 @@ import numpy as np
 from bough.core import chance
 from bough.core import model as m
 from bough.core.bill import Bill
-from bough.core.doubt import CERTAIN, Doubt, Fate
+from bough.core.doubt import CERTAIN, Belief, Doubt, Fate
 from bough.core.expected import Arrival
 from bough.core.jobs import Job
 from bough.core.prior import ESTIMATE_SPREAD
@@ -47,18 +47,6 @@ class Due(NamedTuple):
     mark: tuple[int, int]
     #: What its body answers then; None: it may be done.
     answer: m.Event | None
-
-
-class Belief(NamedTuple):
-    """Of a job's work: what it has done, and the median and the deviation of its logarithm.
-
-    Of work that is left the median is of that alone, and of all of it otherwise.
-    """
-
-    done: float
-    median: float
-    spread: float
-    of_left: bool
 
 
 class Version:
@@ -126,6 +114,11 @@ class Version:
     def tell(self, events: Sequence[m.Event]) -> None:
         """Let something happen now."""
         self._step(events, {})
+        for id in list(self._holds):  # a node may have gone with what was on it
+            job = self.state.jobs.get(id)
+            if job is None or not job.held:
+                self._account(id)
+                self._hold(id, None)
 
     def run(self, watched: Collection[str], until: float) -> None:
         """On until all who are watched are over, or until that moment."""

@@ -189,11 +189,7 @@ class Foresight:
     def _quoted(self, spec: Callable[[], JobSpec], versions: int, horizon: float) -> Quote:
         def copied() -> Errand:
             asked = spec()
-            queues = self._loop.scheduler.state.queues
-            others = () if queues.trivial else tuple(queues.names)
-            return replace(
-                self._errand(), spec=asked, queues=others, versions=versions, horizon=horizon
-            )
+            return replace(self._errand(), spec=asked, versions=versions, horizon=horizon)
 
         errand = self._with_past(self._loop.look(copied).result())
         found = self._quotes.ask(errand).quote

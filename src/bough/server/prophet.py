@@ -14,10 +14,10 @@ import msgspec
 
 from bough.core.doubt import Doubt
 from bough.core.expected import Arrival, Past
+from bough.core.forecast import forecast
 from bough.core.model import Frozen, JobSpec
 from bough.core.outlooks import Runner, in_turn, outlooks
 from bough.core.prospects import Outlook, Quote
-from bough.core.quote import quote
 from bough.forks import Forks
 from bough.server.replay import make_scheduler
 from bough.server.rows import Conditions
@@ -43,7 +43,6 @@ class Errand(Frozen, frozen=True):
     horizon: float = 0.0
     #: To be quoted; None: the jobs of these ids are to be followed.
     spec: JobSpec | None = None
-    queues: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
 
 
@@ -63,9 +62,9 @@ def foretell(errand: Errand, run: Runner = in_turn) -> Answer:
     arrivals = [Arrival(at, spec) for at, spec in errand.arrivals]
     doubt = Doubt(past=Past(errand.begin, errand.until, arrivals))
     if errand.spec is not None:
-        found = quote(
-            scheduler, errand.spec, doubt, versions=errand.versions, horizon=errand.horizon,
-            queues=errand.queues, now=errand.now, run=run,
+        found = forecast(
+            scheduler, errand.spec, errand.versions, errand.horizon, doubt=doubt, now=errand.now,
+            run=run,
         )  # fmt: skip
         return Answer(quote=found)
     seen = outlooks(
