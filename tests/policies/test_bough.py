@@ -15,13 +15,15 @@ from bough.core.flow import service_left, worst_off, worth_by_rank
 from bough.core.model import JobSpec, Queue, Range
 from bough.core.policy import Classes, Newcomer
 from bough.core.profile import Profile
+from bough.core.supply import Budget, Supply
 from bough.policies.bough import Bough
 from bough.policies.elasticflow import ElasticFlow
 from bough.sim.engine import simulate
 from bough.sim.options import Options
+from bough.sim.results import summarise
 from bough.sim.synthetic import Mix, generate
 from bough.sim.trace import Trace, TraceJob
-from bough.testing.views import Row, granted, make_view
+from bough.testing.views import Row, as_plan, granted, make_view
 
 SIZES = (1, 2, 4)
 
@@ -211,6 +213,33 @@ def test_as_many_deadlines_as_elasticflow_and_best_effort_ends_sooner() -> None:
         mean[name] = sum(rest) / len(rest)
     assert kept["bough"] >= kept["elasticflow"]
     assert mean["bough"] < 0.7 * mean["elasticflow"]
+
+
+# ------------------------------------------------------------------ budgets
+
+
+def test_short_of_power_devices_are_slower_and_fewer() -> None:
+    """The promised job keeps its clock; others are at theirs that needs least energy."""
+    promised = Row(sizes=(1,), left=95.0, deadline=100.0, guaranteed=True)
+    other = Row(sizes=(1, 2, 4), left=100.0)
+    rich = as_plan(Bough().plan(make_view(8, [promised, other], allowance=1e6)))
+    assert rich.sizes.tolist() == [1, 4]
+    assert rich.clocks is None
+    short = as_plan(Bough().plan(make_view(8, [promised, other], allowance=600.0)))
+    assert short.sizes.tolist()[0] == 1
+    assert short.clocks is not None
+    assert short.clocks[0] == 1.0
+    assert short.clocks[1] < 1.0
+
+
+@settings(max_examples=15, deadline=None)
+@given(trace=days(), kwh=st.floats(0.05, 2.0))
+def test_a_budget_is_never_overdrawn(trace: Trace, kwh: float) -> None:
+    """Invariant 8: whatever comes, of no window more is used than there is."""
+    supply = Supply(budgets=(Budget(of="energy", amount=kwh, window_seconds=600.0),))
+    record = simulate(trace, parse_short("1x8xa100"), Bough(), Options(supply=supply, until=5000.0))
+    most = summarise(record)["most_of_a_budget"]
+    assert most is None or most <= 1.0 + 1e-6
 
 
 # ------------------------------------------------------------------ queues

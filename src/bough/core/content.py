@@ -21,6 +21,7 @@ def can_be_content(state: State, policy: Policy) -> bool:
     """Whether plans are simple enough: one kind, no queues, nobody bound for a time."""
     return bool(
         policy.content_with
+        and not (policy.meters and state.meter is not None)
         and state.queues.trivial
         and len(state.topology.kinds) == 1
         and not (state.locks or state.musts or state.refused)

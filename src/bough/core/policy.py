@@ -13,7 +13,8 @@
 6. A policy keeps no state; its fields are its knobs.
 7. ``Plan.wake_at`` names the next moment at which time alone would change the plan.
 8. A policy that says what jobs are content with (``content_with``) is not asked while all jobs
-   have that, and what arrives or ends leaves enough for all. A wake_at is of no use then.
+   have that, and what arrives or ends leaves enough for all. A wake_at is of no use then. One
+   that looks at power is always asked where there is a budget.
 9. Two forms of plan: *sizes* (one number for each job) or an *order* (jobs get their wished size
    one after another while they can be placed; with ``skip``, those that cannot are passed over).
 10. ``admit`` says yes, no, or yes without the promise (``Verdict.promised``): the job then counts

@@ -60,7 +60,7 @@ class Ladders:
     def __init__(self, view: View, clocks: tuple[float, ...] = CLOCKS) -> None:
         self.power, self.clocks = power_in(view), clocks
         jobs, classes = view.jobs, view.classes
-        self.sizes, self.speed = classes.sizes, classes.speed
+        self.cls, self.sizes, self.speed = jobs.cls, classes.sizes, classes.speed
         known: dict[tuple[int, int, int, float, float], list[Rung]] = {}
         self.rungs: list[list[Rung]] = []
         keys = zip(
@@ -82,6 +82,25 @@ class Ladders:
         standing = power.node_watts or power.idle * power.node_devices
         total: float = nodes * standing + size * draw * busy * power.span * active
         return total
+
+    def energy_left(self, view: View) -> Floats:
+        """What each job still needs on its least, at its thriftiest clock."""
+        each = np.array([r[0].watts / max(r[0].speed, 1e-300) for r in self.rungs])
+        found: Floats = np.nan_to_num(view.jobs.left_or_guess() * each, posinf=1e300)
+        return found
+
+    def watts_of(self, sizes: Ints) -> float:
+        """What all draw together on so many devices, at full clock."""
+        rows = sizes.nonzero()[0].tolist()
+        return sum(self.at_full_clock(row, int(sizes[row])) for row in rows)
+
+    def at_full_clock(self, row: int, size: int) -> float:
+        """What a job draws on so many devices that go as fast as they do."""
+        cls = int(self.cls[row])
+        least = max(next((s for s in self.sizes[cls].tolist() if s), 1), 1)
+        speeds = dict(zip(self.sizes[cls].tolist(), self.speed[cls].tolist(), strict=True))
+        busy = min(speeds[size] * least / max(size * speeds[least], 1e-300), 1.0)
+        return self.watts(size, busy, 1.0, float(self.power.draw[row]))
 
     def _climb(self, cls: int, lo: int, hi: int, draw: float, sensitivity: float) -> list[Rung]:
         """From the least at its thriftiest clock to the most at full clock, best rungs first."""
@@ -126,46 +145,66 @@ def _distinct(sizes: Ints, speed: Floats) -> tuple[Ints, Floats]:
     return sizes[keep], speed[keep]
 
 
-def climb_within(view: View, ladders: Ladders, allowance: float) -> Climbed:
+class Wishes(NamedTuple):
+    """What is not left to the ladders: who has what at full clock, who is first, who counts."""
+
+    sizes: Ints
+    order: Ints
+    weights: Floats
+
+
+def climb_within(
+    view: View, ladders: Ladders, allowance: float, wishes: Wishes | None = None
+) -> Climbed:
     """Leasts first, to those with least energy left; then the rungs that are worth most.
 
     Rungs for which there are too few devices or too little power end their job's climb. Those that
-    may not be parked have their least whatever they draw.
+    may not be parked have their least whatever they draw, and so have those that are wished for.
     """
     jobs, rungs = view.jobs, ladders.rungs
     level = np.full(jobs.n, -1)
-    left = jobs.left_or_guess()
-    energy = left * np.array([r[0].watts / max(r[0].speed, 1e-300) for r in rungs])
     free, power, held_back = view.devices, allowance, False
     slack = ROUNDING * min(max(allowance, 0.0), 1e18)
-    must = jobs.must != 0
-    for row in must.nonzero()[0].tolist():
+    fixed = np.zeros(jobs.n, np.int64) if wishes is None else wishes.sizes
+    for row in fixed.nonzero()[0].tolist():
+        free -= int(fixed[row])
+        power -= ladders.at_full_clock(row, int(fixed[row]))
+    for row in ((jobs.must != 0) & (fixed == 0)).nonzero()[0].tolist():
         free -= rungs[row][0].size
         power -= rungs[row][0].watts
         level[row] = 0
-    order = in_order(view, np.nan_to_num(energy, posinf=1e300)).tolist()
+    order = (in_order(view, ladders.energy_left(view)) if wishes is None else wishes.order).tolist()
     for row in order:
         first = rungs[row][0]
-        if level[row] < 0 and first.size <= free:
+        if level[row] < 0 and not fixed[row] and first.size <= free:
             if first.watts > power + slack:
                 held_back = True
                 continue
             level[row], free, power = 0, free - first.size, power - first.watts
-    free, power, short = _take(rungs, level, order, free, power + slack)
+    weights = None if wishes is None else wishes.weights
+    free, power, short = _take(rungs, level, order, (free, power + slack), weights)
     sizes = np.array([r[k].size if k >= 0 else 0 for r, k in zip(rungs, level, strict=True)], int)
+    sizes = np.where(fixed > 0, fixed, sizes)
     clocks = np.array([r[max(k, 0)].clock for r, k in zip(rungs, level, strict=True)], float)
+    clocks[fixed > 0] = 1.0
     return Climbed(sizes, clocks, allowance + slack - power, held_back or short)
 
 
 def _take(
-    rungs: list[list[Rung]], level: Ints, order: list[int], free: int, power: float
+    rungs: list[list[Rung]],
+    level: Ints,
+    order: list[int],
+    there: tuple[int, float],
+    weights: Floats | None,
 ) -> tuple[int, float, bool]:
     """Let jobs climb, the worthiest rung first, of equals those of who comes first in order.
 
     What is left of devices and power, and whether power was short.
     """
+    free, power = there
+    counts = np.ones(len(level)) if weights is None else weights
     steps = [
-        (-rung.worth, rank, k)
+        (-rung.worth * counts[row], rank, k)
         for rank, row in enumerate(order)
         if level[row] >= 0
         for k, rung in enumerate(rungs[row])

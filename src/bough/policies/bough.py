@@ -11,9 +11,10 @@ from bough.core.flow import service_left, worst_off, worth_by_rank
 from bough.core.keeping import kept_with, needed_now
 from bough.core.model import JobSpec
 from bough.core.order import fit_in_order, in_order
-from bough.core.policy import ACCEPTED, Floats, Plan, Policy, Verdict, View
+from bough.core.policy import ACCEPTED, Bools, Floats, Ints, Plan, Policy, Verdict, View
 from bough.core.promises import judged
 from bough.core.share import marginal_fill
+from bough.core.thrift import Ladders, Wishes, climb_within, power_in
 
 #: A job that was measured is trusted this much more: its speed is known, that of other sizes not.
 MEASURED = 0.5
@@ -23,6 +24,8 @@ AHEAD_SECONDS = 60.0
 AHEAD_DOUBTS = 2.0
 #: It is not decided sooner again without an event: corrections would chase each other.
 PAUSE_SECONDS = 1.0
+#: Where power is short it is looked again so often what may be drawn.
+POWER_SECONDS = 600.0
 
 
 class Bough(Policy, frozen=True):
@@ -38,10 +41,13 @@ class Bough(Policy, frozen=True):
     than under an even share, up to a part of the devices; then whoever needs least service. Those
     that run share what is left by speed gained for each device, weighted by rank. Queues are the
     core's: each is asked within its entitlement, and promises are made within what it is sure of.
+    Where a budget leaves too little power for that plan, who needs least energy goes first, and
+    devices and clocks go to where they save most time for their energy, as in PowerFlow.
     """
 
     content_with = "peak"
     learns = True
+    meters = True
     moves = True
 
     #: How many times the doubt learnt of beliefs is not counted on when promises are made.
@@ -86,7 +92,25 @@ class Bough(Policy, frozen=True):
         soonest = promised.wake_at(view.now, sizes)
         if view.doubt:
             soonest = max(soonest, view.now + PAUSE_SECONDS)
+        if power_in(view).allowance < math.inf:
+            return self._within(view, needed, late, Plan(sizes, wake_at=soonest))
         return Plan(sizes, wake_at=soonest)
+
+    def _within(self, view: View, needed: Ints, late: Bools, plan: Plan) -> Plan:
+        """The plan if there is power for it; else what saves most time for its energy.
+
+        Energy is short then, so that whoever needs least of it goes first, and not least service.
+        """
+        power, ladders = power_in(view), Ladders(view)
+        until = min(plan.wake_at, power.until)
+        if plan.sizes.all() and ladders.watts_of(plan.sizes) <= power.allowance:
+            return Plan(plan.sizes, wake_at=until)
+        energy = ladders.energy_left(view)
+        order = in_order(view, needed == 0, ~late, energy)
+        wishes = Wishes(needed, order, np.ones(len(energy)))
+        found = climb_within(view, ladders, power.allowance, wishes)
+        again = view.now + POWER_SECONDS if found.short_of_power else math.inf
+        return Plan(found.sizes, clocks=found.clocks, wake_at=min(until, again))
 
     def _margin(self, view: View) -> Floats:
         """The part of each row's believed speed that is not counted on."""

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from bough.core.jobs import Jobs
+from bough.core.model import INFINITY
 from bough.core.policy import Ints, Plan, Policy, View
 from bough.core.share import peaks
 from bough.testing.strategies import views
@@ -95,7 +96,12 @@ class PolicyContract:
 
     @for_all_views
     def test_devices_are_used(self, policy: Policy, view: View) -> None:
-        """Nobody waits for devices that are idle, as far as the policy declares that."""
+        """Nobody waits for devices that are idle, as far as the policy declares that.
+
+        For want of power one may.
+        """
+        if policy.meters and view.power is not None and view.power.allowance < INFINITY:
+            return
         jobs, sizes = view.jobs, granted(policy, view)
         idle = view.devices - int(sizes.sum())
         least = np.maximum(np.minimum(jobs.wish, jobs.hi), jobs.lo) if self.at_wish else jobs.lo
@@ -172,4 +178,4 @@ def roomy(view: View, wanted: Ints) -> View:
     for name, values in bounds.items():
         ints[column[name]] = values
     then = Jobs(ints, floats, slice(0, jobs.n), jobs.n, jobs.now)
-    return elsewhere(view, then, int(wanted.sum()))
+    return replace(elsewhere(view, then, int(wanted.sum())), power=None)
