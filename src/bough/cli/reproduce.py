@@ -7,10 +7,11 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from bough.cli import options
 from bough.cli.progress import Bar
 from bough.errors import InputError
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 VARIABLE = "BOUGH_DATA"
 #: Width when stdout is no terminal: files and pipes have room.
 FILE_WIDTH = 200
+#: Where the runs of `house` are kept.
+HOUSE_OUT = Path("bough-house.jsonl")
 
 
 @click.command("reproduce")
@@ -40,19 +43,33 @@ FILE_WIDTH = 200
     metavar="FILE",
     help="Also draw ours beside theirs, as FILE.svg.",
 )
+@click.option("--quick", is_flag=True, help="Of house: a small part of it.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=HOUSE_OUT,
+    help=f"Of house: runs so far, from which it goes on; {HOUSE_OUT}.",
+)
+@options.processes_option
 def command(
-    name: str | None, data: Path | None, as_json: bool, markdown: bool, chart: Path | None
+    name: str | None,
+    data: Path | None,
+    as_json: bool,
+    markdown: bool,
+    chart: Path | None,
+    **of_house: Any,
 ) -> None:
     """Run a published result again and print ours beside theirs.
 
-    Without NAME, all names are listed; eta shows how often quotes are right. NAME is one of
+    Without NAME, all names are listed; eta shows how often quotes are right, and house what our
+    own policy comes to beside its targets. NAME is one of
 
     \b
     muri, muri-variants, tiresias, elasticflow, elasticflow-leases,
     elasticflow-fig8a, elasticflow-fig8b, elasticflow-fig9,
     elasticflow-fig10, elasticflow-fig11, elasticflow-figures (all five),
     gavel, shockwave, pollux, zeus, powerflow, greenflow, carbonscaler,
-    or all.
+    eta, house, or all.
     """
     if as_json and markdown:
         raise click.UsageError("--json and --markdown exclude each other")
@@ -62,6 +79,11 @@ def command(
         list_names(reproduce.names())
         return
     reproduce.check(name)
+    if name == reproduce.HOUSE:
+        from bough.cli import house
+
+        house.show(folder(data), as_json, markdown, **of_house)
+        return
     if chart is not None:
         from bough.sim.reproduce.chart import check, write
 

@@ -35,6 +35,8 @@ class Draft:
     #: Rows in the order in which they are to be granted, scope by scope, and whether to pass over.
     orders: list[tuple[Ints, Ints, int, bool]] = field(default_factory=list)
     wake_at: float = INFINITY
+    #: Whether smaller jobs may be moved for the sake of larger ones.
+    moves: bool = True
     #: row -> the part of its full clock, where that is not all of it.
     clocks: dict[int, float] = field(default_factory=dict)
     #: row -> where it is to go if it starts or grows, where the policy says so.
@@ -163,6 +165,7 @@ def ask(
             wished = np.zeros(table.n, np.int64)
             wished[rows] = part
         result.orders.append((order, wished, devices, answer.skip))
+    result.moves &= answer.moves
     if answer.wake_at < result.wake_at:
         result.wake_at = answer.wake_at
     note(state, result, answer, rows, jobs)

@@ -215,6 +215,8 @@ class Plan:
     #: When given: for each row, the highest level (an index into ``Links.names``) that its next
     #: place may span; -1: any.
     within: Ints | None = None
+    #: Whether a policy that moves smaller jobs (``Policy.moves``) does so this time.
+    moves: bool = True
     #: A word for jobs the policy deliberately leaves waiting: row -> reason code.
     reasons: dict[int, str] = field(default_factory=dict)
 

@@ -258,7 +258,8 @@ class Scheduler:
                 state.refused = str(error)
                 self._plan_wake_at = m.INFINITY
                 return
-            trial = Settlement(state, self.settings.locality_seconds, self.policy.moves)
+            moves = self.policy.moves and wish.moves
+            trial = Settlement(state, self.settings.locality_seconds, moves)
             how = self.settings.repack
             placed = repack(trial, wish, how) if how else trial.apply(wish)
             failed.update(trial.failed)

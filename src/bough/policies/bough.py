@@ -110,7 +110,9 @@ class Bough(Policy, frozen=True):
         wishes = Wishes(needed, order, np.ones(len(energy)))
         found = climb_within(view, ladders, power.allowance, wishes)
         again = view.now + POWER_SECONDS if found.short_of_power else math.inf
-        return Plan(found.sizes, clocks=found.clocks, wake_at=min(until, again))
+        # Moving costs energy too; for promises it is spent.
+        moves = bool(needed.any())
+        return Plan(found.sizes, clocks=found.clocks, wake_at=min(until, again), moves=moves)
 
     def _margin(self, view: View) -> Floats:
         """The part of each row's believed speed that is not counted on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +33,10 @@ METRICS: Final = (
 )  # fmt: skip
 
 
+#: The number of a sweep, and which of its points.
+Task = tuple[int, Point]
+
+
 class Cell(msgspec.Struct, frozen=True):
     """One trace on one cluster in one world."""
 
@@ -55,7 +59,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str
     metrics: tuple[str, ...] = METRICS
 
-    def tasks(self) -> list[tuple[int, Point]]:
+    def tasks(self) -> list[Task]:
         """Every simulation: the number of its cell, and its point.
 
         Where nothing is drawn all seeds are the same, and to count them all would look like proof.
@@ -79,8 +83,23 @@ def draws(common: Sweep) -> bool:
 
 def conduct(experiment: Experiment, folder: Path, processes: int, tell: parallel.Tell) -> list[Row]:
     """The rows of all simulations in their order; those that the folder has are not run again."""
-    file, tasks = folder / ROWS, experiment.tasks()
-    marks = {task: mark_of(experiment, task) for task in tasks}
+    tasks = experiment.tasks()
+    rows = carry_out(
+        [cell.common for cell in experiment.cells], tasks, folder / ROWS, processes, tell
+    )
+    return [labelled(experiment, task, row) for task, row in zip(tasks, rows, strict=True)]
+
+
+def carry_out(
+    commons: Sequence[Sweep],
+    tasks: Sequence[Task],
+    file: Path,
+    processes: int,
+    tell: parallel.Tell,
+) -> list[Row]:
+    """The rows of these points of these sweeps; those that the file has are not run again."""
+    prints = [fingerprint(common) for common in commons]
+    marks = {task: mark_of(prints[task[0]], task[1].policy) for task in tasks}
     known = {(mark, point_of(row)): row for mark, row in kept_rows(file)}
     missing = [task for task in tasks if (marks[task], task[1]) not in known]
     done = len(tasks) - len(missing)
@@ -89,31 +108,28 @@ def conduct(experiment: Experiment, folder: Path, processes: int, tell: parallel
         tell((done + share * len(missing)) / len(tasks))
 
     with file.open("ab") as out:
-        commons = tuple(cell.common for cell in experiment.cells)
-        for number, row in parallel.each(_run, commons, missing, processes, tell_all):
+        for number, row in parallel.each(_run, tuple(commons), missing, processes, tell_all):
             task = missing[number]
             out.write(msgspec.json.encode({"sweep": marks[task], **row}) + b"\n")
             out.flush()
             known[marks[task], task[1]] = row
-    return [labelled(experiment, task, known[marks[task], task[1]]) for task in tasks]
+    return [known[marks[task], task[1]] for task in tasks]
 
 
-def _run(commons: tuple[Sweep, ...], task: tuple[int, Point], tell: parallel.Tell) -> Row:
+def _run(commons: tuple[Sweep, ...], task: Task, tell: parallel.Tell) -> Row:
     cell, point = task
     return run_point(commons[cell], point, tell)
 
 
-def mark_of(experiment: Experiment, task: tuple[int, Point]) -> str:
+def mark_of(mark: str, policy: str) -> str:
     """Changes with all that would change a result, a policy's own file among it."""
-    cell, point = task
-    name, _ = parse(point.policy)
-    mark = fingerprint(experiment.cells[cell].common)
+    name, _ = parse(policy)
     if not is_file(name):
         return mark
     return hashlib.blake2b(mark.encode() + Path(name).read_bytes(), digest_size=6).hexdigest()
 
 
-def labelled(experiment: Experiment, task: tuple[int, Point], row: Row) -> Row:
+def labelled(experiment: Experiment, task: Task, row: Row) -> Row:
     """The row with its cell before it."""
     cell = experiment.cells[task[0]]
     return {"trace": cell.trace, "cluster": cell.cluster, "world": cell.world, **row}

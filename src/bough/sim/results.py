@@ -246,8 +246,10 @@ def _fairness(record: RunRecord, done: Bools) -> Row:
 
 def _waiting(jobs: Sequence[JobRecord]) -> Row:
     waits = mean_waits(jobs)
+    free = [j for j in jobs if j.state == "done" and not math.isfinite(j.deadline)]
     first = _column(jobs, "begin") - _column(jobs, "submit")
     return {
+        "best_effort_mean_jct_seconds": _mean(completion_seconds(free)),
         "mean_first_start_seconds": _mean(first[~np.isnan(first)]),
         "mean_wait_seconds": math.fsum(waits.values()) if jobs else None,
         "waits_seconds": waits,

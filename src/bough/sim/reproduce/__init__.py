@@ -40,6 +40,8 @@ OWN: Final[dict[str, str]] = {"eta": "eta:rows"}
 #: Stand for all of them, and for those that take minutes, which "all" leaves out.
 ALL: Final = "all"
 FIGURES: Final = "elasticflow-figures"
+#: Our own policy beside its targets: many runs, kept in a file.
+HOUSE: Final = "house"
 SLOW: Final = ("elasticflow-fig8a", "elasticflow-fig8b", "elasticflow-fig9", "elasticflow-fig11")
 
 
@@ -51,14 +53,15 @@ def names() -> dict[str, str]:
         words = getattr(import_module(f"{__name__}.{module}"), function).__doc__
         found[name] = words.partition("\n")[0]
     found[FIGURES] = "ElasticFlow's figures 8a, 8b, 9, 10 and 11: some minutes."
+    found[HOUSE] = "Our own policy beside its targets: an hour, or minutes with --quick."
     found[ALL] = f"All but {', '.join(SLOW)}: about a minute."
     return found
 
 
 def check(name: str) -> None:
     """Whether there is anything of that name to reproduce."""
-    if name not in (ALL, FIGURES, *PEERS, *OWN):
-        hint = nearest(name, [*PEERS, *OWN, FIGURES, ALL])
+    if name not in (ALL, FIGURES, HOUSE, *PEERS, *OWN):
+        hint = nearest(name, [*PEERS, *OWN, FIGURES, HOUSE, ALL])
         raise InputError(f"nothing to reproduce is called {name!r}", hint=hint)
 
 
