@@ -16,7 +16,7 @@ from bough.cli import COMMANDS, main
 from bough.core.topology import Slots
 from bough.errors import InputError
 from bough.sim.engine import simulate
-from bough.sim.reproduce import ALL, FIGURES, OWN, PEERS, chart, figures, muri, reproduce
+from bough.sim.reproduce import ALL, FIGURES, HOUSE, OWN, PEERS, chart, figures, muri, reproduce
 from bough.sim.reproduce.elasticflow import SETTINGS
 from bough.sim.reproduce.lists import ListLas, Memory
 from bough.sim.reproduce.overhead import start_up_seconds
@@ -290,7 +290,7 @@ def test_a_chart_has_two_bars_for_each_number(tmp_path: Path) -> None:
 def test_without_a_name_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == [*PEERS, *OWN, FIGURES, ALL]
+    assert [line.split()[0] for line in listed] == [*PEERS, *OWN, FIGURES, HOUSE, ALL]
     assert all(line.endswith(".") and len(line) <= 120 for line in listed)
 
 

@@ -84,15 +84,22 @@ def command(
 
         house.show(folder(data), as_json, markdown, **of_house)
         return
+    tell(name, run(name, folder(data), chart), as_json, markdown)
+
+
+def run(name: str, data: Path, chart: Path | None) -> list[Row]:
+    """The rows, and a chart of them if one was asked for."""
+    from bough.sim import reproduce
+
     if chart is not None:
         from bough.sim.reproduce.chart import check, write
 
         check(chart)
     with Bar(f"reproduce {name}") as bar:
-        rows = reproduce.reproduce(name, folder(data), bar)
+        rows = reproduce.reproduce(name, data, bar)
     if chart is not None:
         write(rows, chart)
-    tell(name, rows, as_json, markdown)
+    return rows
 
 
 def list_names(listed: dict[str, str]) -> None:
