@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree.ElementTree import fromstring
+
 import msgspec
 import pytest
 from tests.datasets import data
@@ -11,6 +13,7 @@ from bough.policies import find
 from bough.sim.calibration import Outcome, below, outcomes, within
 from bough.sim.engine import simulate
 from bough.sim.options import Options
+from bough.sim.reproduce import reliability
 from bough.sim.reproduce.eta import plot, rows_of
 from bough.sim.runs import Setting
 from bough.sim.synthetic import generate
@@ -50,6 +53,29 @@ def test_tenths_are_counted() -> None:
     drawn = plot(rows)
     assert drawn[0].startswith("drawn, fifo: parts of 21 jobs")
     assert sum("should be" in line for line in drawn) == len(rows)
+
+
+def test_the_plot_shows_what_was_counted() -> None:
+    """A forecast that is right lies on the diagonal, one that is too early above it."""
+    told = tuple(float(i) for i in range(20))
+    right = [Outcome(str(i), 0.0, told, told, i - 0.5, i - 0.5) for i in range(21)]
+    early = [one._replace(ended=one.ended / 2.0) for one in right]
+    rows = [*rows_of("eta/a & b", "fifo", right), *rows_of("eta/a & b", "las", early)]
+    svg = fromstring(reliability.chart(rows))
+    tag = "{http://www.w3.org/2000/svg}"
+    shares = [
+        (
+            (float(dot.get("cx", "")) - reliability.LEFT) / reliability.SIDE,
+            1.0 - (float(dot.get("cy", "")) - reliability.TOP) / reliability.SIDE,
+        )
+        for dot in svg.iter(f"{tag}circle")
+    ][:-1]  # the last is beside its name
+    assert [x for x, _ in shares] == pytest.approx([i / 10 for i in range(1, 10)], abs=0.001)
+    assert [y for _, y in shares] == pytest.approx([below(right, x) for x, _ in shares], abs=0.001)
+    assert all(abs(y - x) < 0.05 for x, y in shares)
+    assert below(early, 0.5) > 0.8
+    lines = [line.text or "" for line in svg.iter(f"{tag}text")]
+    assert any(line.startswith("a & b, fifo: 8") for line in lines)
 
 
 @pytest.mark.data

@@ -274,7 +274,7 @@ def test_a_chart_has_two_bars_for_each_number(tmp_path: Path) -> None:
         Row("muri/a & b", "las", "mean_jct_seconds", 2.0, 1.0, 1.0, "one"),
         Row("muri/c", "las", "deadline_ratio", 0.25, 0.5, -0.5, "two"),
     ]
-    chart.write(found, tmp_path / "chart.svg")
+    chart.write(chart.chart(found), tmp_path / "chart.svg")
     root = ElementTree.parse(tmp_path / "chart.svg").getroot()
     bars = [e for e in root.iter("{http://www.w3.org/2000/svg}rect") if e.get("height") == "8"]
     assert [float(e.get("width", "")) for e in bars] == [380.0, 190.0, 190.0, 380.0]

@@ -41,7 +41,7 @@ HOUSE_OUT = Path("bough-house.jsonl")
     "--chart",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Also draw ours beside theirs, as FILE.svg.",
+    help="Also draw ours beside theirs, as FILE.svg; of eta, what came against what was foretold.",
 )
 @click.option("--quick", is_flag=True, help="Of house: a small part of it.")
 @click.option(
@@ -92,13 +92,15 @@ def run(name: str, data: Path, chart: Path | None) -> list[Row]:
     from bough.sim import reproduce
 
     if chart is not None:
+        from bough.sim.reproduce import reliability
+        from bough.sim.reproduce.chart import chart as bars
         from bough.sim.reproduce.chart import check, write
 
         check(chart)
     with Bar(f"reproduce {name}") as bar:
         rows = reproduce.reproduce(name, data, bar)
     if chart is not None:
-        write(rows, chart)
+        write((reliability.chart if name in reproduce.OWN else bars)(rows), chart)
     return rows
 
 

@@ -25,10 +25,10 @@ def check(path: Path) -> None:
         raise InputError("is no format of charts", file=str(path), hint="give it the ending .svg")
 
 
-def write(rows: Sequence[Row], path: Path) -> None:
+def write(drawn: str, path: Path) -> None:
     """Write the chart."""
     try:
-        path.write_text(chart(rows), encoding="utf-8")
+        path.write_text(drawn, encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from None
 
