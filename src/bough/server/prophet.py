@@ -67,9 +67,10 @@ def foretell(errand: Errand, run: Runner = in_turn) -> Answer:
             run=run,
         )  # fmt: skip
         return Answer(quote=found)
+    # Nobody waits for these, and they are asked for often: no more than one processor for them.
     seen = outlooks(
         scheduler, errand.ids, doubt, versions=errand.versions, horizon=errand.horizon,
-        now=errand.now, run=run,
+        now=errand.now,
     )  # fmt: skip
     return Answer(outlooks=seen)
 
