@@ -13,13 +13,19 @@ from bough.core.policy import Bools, EdgeOffer, Newcomer, Policy, View
 from bough.core.state import State
 
 
+def estimated_work(spec: JobSpec, sizes: tuple[int, ...], speeds: tuple[float, ...]) -> float:
+    """By its user's estimate, at these believed speeds; infinite without one."""
+    if spec.estimate_seconds is None:
+        return INFINITY
+    asked = spec.estimate_devices
+    return spec.estimate_seconds * (speeds[sizes.index(asked)] if asked in sizes else speeds[-1])
+
+
 def newcomer(state: State, spec: JobSpec, pool: int, at: float) -> Newcomer:
     """The job in the numbers of a row."""
     cls = state.class_for(spec, pool)
     sizes, speeds = state.classes.curve(cls)
-    asked = spec.estimate_devices
-    speed = speeds[sizes.index(asked)] if asked in sizes else speeds[-1]
-    left = INFINITY if spec.estimate_seconds is None else spec.estimate_seconds * speed
+    left = estimated_work(spec, sizes, speeds)
     deadline = INFINITY if spec.deadline is None else spec.deadline
     if spec.deadline_after is not None:
         deadline = min(deadline, at + spec.deadline_after)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bough.core.arrival import newcomer
+from bough.core.arrival import estimated_work
 from bough.core.drawing import pace_of
 from bough.core.fitting import OnlineFit
 from bough.core.jobs import Job
@@ -38,18 +38,29 @@ def learn_end(state: State, job: Job) -> None:
     if work <= 0.0:
         return
     if job.spec.estimate_seconds is not None:
-        pool, size = int(wi[POOL, row]), int(wi[SIZE, row])
-        estimate = newcomer(state, job.spec, pool, state.now).left
-        # Of a job that was seen to be slow, more time than work was underestimated.
-        # A fit is drawn towards the curve; the last rate is what was seen, but for a slow clock.
-        rate = float(wf[RATE, row]) if job.clock == 1.0 else 0.0
-        seen = rate or state.classes.speed(int(wi[CLS, row]), size) or 1.0
-        slow = state.curve_for(job.spec, pool).at(size) / seen
-        state.speedups.prior.observe_estimate(job.spec.user, work / estimate * slow)
+        learn_estimate(state, job, row, work)
     if state.learns:
         used = float(wf[ATTAINED, row] + wi[SIZE, row] * (state.now - wf[SINCE, row]))
         state.speedups.prior.observe(job.spec.model, job.spec.user, work)
         state.speedups.prior.keep(used)
+
+
+def learn_estimate(state: State, job: Job, row: int, work: float) -> None:
+    """How many times as long it took as by its user's estimate and its believed speed."""
+    spec, wi, cls = job.spec, state.table.wi, int(state.table.wi[CLS, row])
+    size = int(wi[SIZE, row])
+    speed = state.classes.speed(cls, size)
+    if job.serial in state.fits:
+        cls = state.class_for(spec, int(wi[POOL, row]))
+    sizes, speeds = state.classes.curve(cls)
+    estimate = estimated_work(spec, sizes, speeds)
+    # Of a job that was seen to be slow, more time than work was underestimated.
+    # A fit is drawn towards the curve; the last rate is what was seen, but for a slow clock.
+    rate = float(state.table.wf[RATE, row]) if job.clock == 1.0 else 0.0
+    believed = speeds[sizes.index(size)] if size in sizes else 0.0
+    state.speedups.prior.observe_estimate(
+        spec.user, work / estimate * believed / (rate or speed or 1.0)
+    )
 
 
 def learn_rate(state: State, job: Job, size: int, rate: float) -> None:

@@ -103,8 +103,12 @@ class Prior:
     def observe_estimate(self, user: str, ratio: float) -> None:
         """A job took so many times as long as by its user's estimate and its believed speed."""
         if 0 < ratio < math.inf:
-            for key in {"", user}:
-                self.estimates.setdefault(key, Mean()).add(math.log(ratio))
+            seen = math.log(ratio)
+            for key in ("", user) if user else ("",):
+                known = self.estimates.get(key)
+                if known is None:
+                    known = self.estimates[key] = Mean()
+                known.add(seen)
 
     def estimate_error(self, user: str, first: float = ESTIMATE_SPREAD) -> tuple[float, float]:
         """Mean and standard deviation of the logarithm of true work / this user's estimate.

@@ -316,7 +316,10 @@ class State:
 
     def most_for(self, job: Job) -> int:
         """The largest size the cluster could ever give the job; 0 if there is none."""
-        return max((self.most_on(job, pool) for pool in job.pools), default=0)
+        pools = job.pools
+        if len(pools) == 1:
+            return self.most_on(job, pools[0])
+        return max((self.most_on(job, pool) for pool in pools), default=0)
 
     def most_on(self, job: Job, pool: int) -> int:
         """The largest size it could be placed at on that kind if nothing else ran; 0: none."""

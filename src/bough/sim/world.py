@@ -111,7 +111,8 @@ class World:
     def seat(self, job: Running, command: Start) -> None:
         """A new epoch begins, at full clock."""
         job.epoch, job.clock = command.epoch, 1.0
-        job.sits = frozenset(node for _, node, _ in command.seats)
+        seats = command.seats
+        job.sits = frozenset([node for _, node, _ in seats]) if seats else frozenset()
 
     def carry_seconds(self, job: Running, place: Place) -> float:
         """How long its state is on its way to where it starts, over the slowest link there."""
