@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from bough.core.cluster import parse_short
 from bough.core.filling import Levels, Need, fits
 from bough.core.flow import service_left, worst_off, worth_by_rank
-from bough.core.model import JobSpec, Queue, Range
+from bough.core.model import Event, JobSpec, Queue, Range
 from bough.core.policy import Classes, Newcomer
 from bough.core.profile import Profile
 from bough.core.supply import Budget, Supply
 from bough.policies.bough import Bough
 from bough.policies.elasticflow import ElasticFlow
-from bough.sim.engine import simulate
-from bough.sim.options import Options
+from bough.sim.engine import Engine, simulate
+from bough.sim.options import Options, Tools
 from bough.sim.results import summarise
 from bough.sim.synthetic import Mix, generate
 from bough.sim.trace import Trace, TraceJob
@@ -266,3 +266,40 @@ def test_a_queue_is_promised_only_what_it_is_sure_of() -> None:
 
     assert state(390.0) == "done"
     assert state(500.0) == "rejected"
+
+
+@st.composite
+def tenants(draw: st.DrawFn) -> Trace:
+    """Jobs of one device in two queues, more than there is room for."""
+    jobs = []
+    for number in range(draw(st.integers(5, 30))):
+        seconds, submit = float(draw(st.integers(10, 300))), float(draw(st.integers(0, 200)))
+        spec = JobSpec(
+            name=f"job-{number}", queue=draw(st.sampled_from(["a", "b", "c"])),
+            estimate_seconds=seconds, estimate_devices=1,
+        )  # fmt: skip
+        jobs.append(TraceJob(id=str(number), submit=submit, seconds=seconds, devices=1, spec=spec))
+    jobs.sort(key=lambda job: job.submit)
+    return Trace(name="tenants", jobs=tuple(jobs))
+
+
+@settings(max_examples=25, deadline=None)
+@given(trace=tenants())
+def test_guarantees_are_honoured_within_one_decision_of_demand(trace: Trace) -> None:
+    """Invariant 5: after each decision a queue holds its guarantee, or all that it asks for."""
+    queues = (Queue(name="a", guarantee=4), Queue(name="b", guarantee=2), Queue(name="c"))
+    engine = Engine(trace, parse_short("2x4xa100"), Bough(), Options(queues=queues), Tools())
+    state = engine.scheduler.state
+    step = engine.step
+
+    def step_and_look(batch: list[Event]) -> None:
+        step(batch)
+        for queue in queues:
+            mine = state.table.queue == state.queues.index(queue.name)
+            held, asks = int(state.table.size[mine].sum()), int(mine.sum())
+            assert held >= min(queue.guarantee, asks)
+
+    vars(engine)["step"] = step_and_look
+    record = engine.run()
+    assert all(job.state == "done" for job in record.jobs)
+    assert sum(job.lost_device_seconds for job in record.jobs) == 0.0

@@ -72,3 +72,26 @@ def test_it_is_simulated_beside_others_in_processes(
     head, mine, theirs = capsys.readouterr().out.splitlines()
     at = head.split(",").index("mean_jct_seconds")
     assert mine.split(",")[at] == theirs.split(",")[at]
+
+
+@pytest.mark.parametrize(
+    ("answer", "because"),
+    [
+        ("return view.jobs.hi + 1", "is not a size of job row 0"),
+        ("return view.jobs.hi * 100", "is not a size of job row 0"),
+        ("return view.jobs.hi", "devices planned where there are 2"),
+        ("return view.jobs.hi[1:]", "sizes for"),
+    ],
+)
+def test_a_policy_that_is_wrong_is_refused_with_the_reason(
+    tmp_path: Path, answer: str, because: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing starts by a plan that breaks a rule, and whoever asks is told which."""
+    path = written(tmp_path, MINE.replace("return water_fill(view)", answer))
+    trace = str(tmp_path / "t.jsonl")
+    drawn = ["--jobs", "6", "--devices", "2", "--load", "50", "--elastic", "0", "--out", trace]
+    assert main(["trace", "generate", *drawn]) == 0
+    assert main(["simulate", trace, "-c", "1x2xa100", "-p", path, "--explain", "6"]) == 0
+    told = capsys.readouterr().out
+    assert "The policy's last plan was refused" in told
+    assert because in told

@@ -41,8 +41,9 @@ TIMED: Final = (
     ("elasticflow/traces/generated_fig10_100jobs_1500lam.csv", "a100", "16x8xa100"),
     ("elasticflow-traces/195job.csv", "a100", "16x8xa100"),
     ("elasticflow-traces/cluster10.csv", "a100", "32x8xa100"),
-    ("elasticflow-traces/cluster01.csv", "a100", "64x8xa100"),
 )
+#: Larger ones, of which only the deadlines are looked at.
+LARGE: Final = (("elasticflow-traces/cluster01.csv", "a100", "64x8xa100"),)
 #: Public traces without: (file, cluster, whether jobs may grow).
 UNTIMED: Final = (
     ("muri/trace3.csv", "8x8xv100", False),
@@ -156,7 +157,7 @@ def in_world(common: Sweep, **options: object) -> Sweep:
 def cases(data: Path, quick: bool) -> list[Case]:
     """All that is run."""
     few = 2 if quick else None
-    bases = [(timed(data, *one), short(one[0])) for one in TIMED[: few and 3 : few]]
+    bases = [(timed(data, *one), short(one[0])) for one in TIMED[: 3 if quick else None : few]]
     seeds = (0,) if quick else (0, 1)
     found: list[Case] = []
     for base, name in bases:
@@ -166,6 +167,11 @@ def cases(data: Path, quick: bool) -> list[Case]:
             found += sized("effort", f"{name}, {share:.0%} best effort", mixed, EFFORT, (0,))
         free = with_effort(base, 1.0, 0)
         found += sized("mean", name, free, (*MEAN, FAIR), (0,))
+    for large in () if quick else LARGE:
+        for share in (0.0, 0.3):
+            mixed = with_effort(timed(data, *large), share, 0)
+            where = f"{short(large[0])}, {share:.0%} best effort, seed 0"
+            found.append(Case("deadlines", where, mixed, (OURS, *DEADLINES), (0,)))
     for one in UNTIMED[:few]:
         found += sized("mean", short(one[0]), untimed(data, *one), (*MEAN, FAIR), (0,))
     for load in LOADS[::2] if quick else LOADS:
