@@ -20,7 +20,7 @@ from bough.policies.gavel import Gavel
 from bough.policies.pollux import Pollux
 from bough.policies.sia import Sia
 from bough.testing.policies import PolicyContract
-from bough.testing.views import Row, columns, make_view
+from bough.testing.views import Row, carried_out, columns, granted, make_view
 
 
 class TestPollux(PolicyContract):
@@ -280,3 +280,13 @@ def test_the_absent_solver_is_told_when_the_policy_is_chosen(
             find(name)
     assert find("sia(solver=relaxed)") == Sia(solver="relaxed")
     assert find("gavel(objective=fifo)") == Gavel(objective="fifo")
+
+
+def test_of_equal_plans_pollux_keeps_the_one_carried_out() -> None:
+    """Which of two jobs of two devices runs makes no difference, but changing them would."""
+    speeds = {1: (1.0,), 2: (2.0,), 6: (6.0,)}
+    rigid = [Row(sizes=(n,), speed=speeds[n], submitted=0.0) for n in (1, 2, 6, 1, 2)]
+    elastic = Row(sizes=(1, 2, 4), speed=(1.0, 2**0.9, 4**0.9), submitted=0.0)
+    view, policy = make_view(5, [*rigid, elastic], now=10_000.0), Pollux(fairness=0.5)
+    sizes = granted(policy, view)
+    assert granted(policy, carried_out(view, sizes)).tolist() == sizes.tolist()

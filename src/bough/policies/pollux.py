@@ -17,6 +17,8 @@ from bough.core.policy import Floats, Ints, Plan, Policy, View
 NOTHING = 1e-3
 #: What a device must bring at least (of the greatest worth): none is held for nothing.
 TINY = 1e-9
+#: How much more the present choice is worth, so that of equal plans the one carried out stays.
+STAYS = 1e-9
 #: So many rows x options x devices are searched exactly; above, by prices.
 EXACT_CELLS = 100_000_000
 #: A moment so close to a round (as a part of it) is the round.
@@ -91,6 +93,8 @@ class Pollux(Policy, frozen=True):
         worth *= view.jobs.weight[:, None]
         most = np.where(able, worth, 0.0).max(initial=0.0)
         worth -= TINY * most * table.size / max(view.devices, 1)
+        running = (table.held >= 0).nonzero()[0]
+        worth[running, table.held[running]] *= 1.0 + STAYS
         return np.where(able, np.maximum(worth, TINY), -np.inf)
 
     def _fair(self, view: View, table: Choices) -> Floats:
