@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -92,9 +93,11 @@ class Bough(Policy, frozen=True):
         soonest = promised.wake_at(view.now, sizes)
         if view.doubt:
             soonest = max(soonest, view.now + PAUSE_SECONDS)
+        # To be moved is dear; it is asked of jobs only for the sake of promises.
+        plan = Plan(sizes, wake_at=soonest, moves=len(promised.rows) > 0)
         if power_in(view).allowance < math.inf:
-            return self._within(view, needed, late, Plan(sizes, wake_at=soonest))
-        return Plan(sizes, wake_at=soonest)
+            return self._within(view, needed, late, plan)
+        return plan
 
     def _within(self, view: View, needed: Ints, late: Bools, plan: Plan) -> Plan:
         """The plan if there is power for it; else what saves most time for its energy.
@@ -104,15 +107,13 @@ class Bough(Policy, frozen=True):
         power, ladders = power_in(view), Ladders(view)
         until = min(plan.wake_at, power.until)
         if plan.sizes.all() and ladders.watts_of(plan.sizes) <= power.allowance:
-            return Plan(plan.sizes, wake_at=until)
+            return replace(plan, wake_at=until)
         energy = ladders.energy_left(view)
         order = in_order(view, needed == 0, ~late, energy)
         wishes = Wishes(needed, order, np.ones(len(energy)))
         found = climb_within(view, ladders, power.allowance, wishes)
         again = view.now + POWER_SECONDS if found.short_of_power else math.inf
-        # Moving costs energy too; for promises it is spent.
-        moves = bool(needed.any())
-        return Plan(found.sizes, clocks=found.clocks, wake_at=min(until, again), moves=moves)
+        return replace(plan, sizes=found.sizes, clocks=found.clocks, wake_at=min(until, again))
 
     def _margin(self, view: View) -> Floats:
         """The part of each row's believed speed that is not counted on."""
