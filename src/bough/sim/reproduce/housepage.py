@@ -22,6 +22,10 @@ number is of the production scheduler in the simulator, on public traces and on 
   they really are once they run.
 - Finish-time fairness is the completion time over that under an even share of the cluster. Themis
   has jobs of one size here, as published, and ours may grow: on trace3 neither may.
+- The knobs were chosen by looking at `195job`, `elasticVpollux_e` and a few others of these traces:
+  none was held back, so expect somewhat less on a trace of your own. Best effort on traces with
+  deadlines was measured just before the last change of the policy (no moves where nothing is
+  promised); running it again may differ slightly there.
 """
 
 TAIL: Final = """\
